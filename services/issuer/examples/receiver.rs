@@ -7,7 +7,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/issue` | 201, and 409 where it had it |
-//! | `/again` | 201 always, as receivers do that tell the first answer again |
+//! | `/again` | 201 always, as receivers do that repeat the first answer |
 //! | `/status/NNN` | that status, and `Retry-After: 3`; issues nothing |
 //! | `/fails/N` | 503 to the first N attempts of a key, then as `/issue` |
 //! | `/silent/N` | issues at once, but resets the connection at the first N attempts |
@@ -77,7 +77,7 @@ async fn main() -> std::io::Result<()> {
     }
 }
 
-#[expect(clippy::print_stdout, reason = "whoever started it reads this")]
+#[expect(clippy::print_stdout, reason = "its caller reads this")]
 fn announce(address: SocketAddr) {
     println!("listening on {address}");
 }
@@ -106,7 +106,7 @@ struct State {
     issued: Vec<(String, String)>,
     /// How often each key came.
     attempts: BTreeMap<String, u32>,
-    /// Where each key stands in `issued`.
+    /// The index of each key in `issued`.
     by_key: HashMap<String, usize>,
 }
 

@@ -9,14 +9,15 @@ const FIRST: Duration = Duration::from_secs(1);
 /// The bound of the longest pause.
 const LONGEST: Duration = Duration::from_secs(300);
 /// What a receiver may ask for at most: no retry time exceeds it.
-pub const LONGEST_ASKED: Duration = Duration::from_secs(3_600);
+pub const LONGEST_REQUESTED: Duration = Duration::from_secs(3_600);
 
 /// The pause after so many failed attempts, 1 being the first; `share`, from 0 to 1, is the random
-/// part. A receiver that asks for a pause gets it, up to [`LONGEST_ASKED`], and the jitter on top.
-pub fn pause(attempts: u32, share: f64, asked: Option<Duration>) -> Duration {
+/// part. A receiver that asks for a pause gets it, up to [`LONGEST_REQUESTED`], and the jitter on
+/// top.
+pub fn pause(attempts: u32, share: f64, requested: Option<Duration>) -> Duration {
     let doublings = attempts.saturating_sub(1).min(31);
     let bound = FIRST.saturating_mul(1 << doublings).min(LONGEST);
-    asked.unwrap_or_default().min(LONGEST_ASKED) + bound.mul_f64(share.clamp(0.0, 1.0))
+    requested.unwrap_or_default().min(LONGEST_REQUESTED) + bound.mul_f64(share.clamp(0.0, 1.0))
 }
 
 #[cfg(test)]
@@ -35,14 +36,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pause_lies_between_what_was_asked_and_its_bound(
+        fn a_pause_is_between_the_requested_one_and_its_bound(
             attempts: u32,
             share in 0.0..=1.0f64,
-            asked in proptest::option::of(0..10_000u64),
+            requested in proptest::option::of(0..10_000u64),
         ) {
-            let asked = asked.map(Duration::from_secs);
-            let least = asked.unwrap_or_default().min(LONGEST_ASKED);
-            let pause = pause(attempts, share, asked);
+            let requested = requested.map(Duration::from_secs);
+            let least = requested.unwrap_or_default().min(LONGEST_REQUESTED);
+            let pause = pause(attempts, share, requested);
             prop_assert!(pause >= least && pause <= least + LONGEST);
         }
 

@@ -26,7 +26,7 @@ pub const NAME: &str = "codes";
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What is read of a pipe at most: two million codes of the longest.
 const MOST_OF_A_PIPE: u64 = 256 * 1024 * 1024;
-/// How long nothing is said while the store is not there.
+/// How long nothing is logged while the store is down.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Between two looks at an event that no scheduler has created.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -231,7 +231,7 @@ async fn load_into(
 async fn wait_created(store: &Store, event: &Event) -> Result<(), Failure> {
     let end = Instant::now() + PATIENCE;
     loop {
-        let created = retry(store, sleep_until(end), || event.is_born()).await;
+        let created = retry(store, sleep_until(end), || event.exists()).await;
         if created.map_err(|error| Failure(exit(&error), error.to_string()))? {
             return Ok(());
         }

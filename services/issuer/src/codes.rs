@@ -1,8 +1,8 @@
 //! A file of codes: one a line, each given to one applicant.
 //!
 //! A code is what an identifier is: 1 to 128 bytes of UTF-8 without control characters, and
-//! without white space at its ends. Empty lines are passed over, and so are the marks that some
-//! programs put at the beginning of a file and before the end of a line. However the file is made,
+//! without white space at its ends. Empty lines are skipped, and so are the byte order mark and the
+//! carriage returns that some programs write. However the file is made,
 //! no more than one line of it is in memory.
 
 use std::io::{BufRead, Read as _};
@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line_and_without_the_code() {
+    fn a_mistake_is_reported_with_its_line_and_without_the_code() {
         for bad in [&b" a"[..], b"a ", b"a\x00b", b"a\tb", b"\xff\xfe"] {
             let file = [b"good\n", bad, b"\n"].concat();
-            let told = read(&file).expect_err("a mistake");
-            assert!(told.starts_with("line 2: must be 1 to 128 bytes"), "{told}");
-            assert_eq!(count(Cursor::new(file)).expect_err("a mistake").to_string(), told);
+            let problem = read(&file).expect_err("a mistake");
+            assert!(problem.starts_with("line 2: must be 1 to 128 bytes"), "{problem}");
+            assert_eq!(count(Cursor::new(file)).expect_err("a mistake").to_string(), problem);
         }
         let twice = count(Cursor::new("secret\n\nother\nsecret\n")).expect_err("a mistake");
         assert_eq!(twice.to_string(), "line 4: the same code as in line 1");

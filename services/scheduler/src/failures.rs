@@ -47,10 +47,10 @@ impl Failures {
         }
         let since = before.map_or_else(Instant::now, |before| before.since);
         // The store logs it itself when it is down. A slow one fails all calls in the same way, so
-        // the first line stands for all. A wrong reply is about this queue alone.
-        let told = !matches!(error, Error::Reply { .. })
+        // the first line is enough for all. A wrong reply is about this queue alone.
+        let is_logged = !matches!(error, Error::Reply { .. })
             && failing.values().any(|other| other.logged && other.kind == error_kind);
-        let logged = !told && self.store.is_up();
+        let logged = !is_logged && self.store.is_up();
         if logged {
             let message = "a call to the store fails";
             log_entity!(warn, kind, name, call, kind = error_kind, %error, "{message}");

@@ -1,7 +1,7 @@
 //! `anteroom-scheduler`: promotes places and clears away what has ended.
 //!
 //! Each queue has three ticks, promote, sweep and snapshot, and each tick is calls of one script
-//! that decides by what stands in the store. So any number of schedulers may run, none leads, and
+//! that decides by what is in the store. So any number of schedulers may run, none leads, and
 //! one that was away has nothing to catch up.
 
 mod entity;

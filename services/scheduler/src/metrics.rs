@@ -1,7 +1,7 @@
 //! What the scheduler counts and times. Labels are the names of configured queues and fixed words.
 //!
-//! A call whose effect is unknown may have promoted places that are not counted: `promoted_total`
-//! and the waits are what Redis returned to the scheduler, the gauges are what is true.
+//! A call whose effect is unknown may have promoted places that no process counted:
+//! `promoted_total` and the waits come from the replies, the gauges are what is true.
 
 use std::time::Duration;
 

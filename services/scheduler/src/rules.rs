@@ -1,7 +1,7 @@
 //! The rules of the file reach the store: at the start, and when the file changed them.
 //!
 //! Only then: a scheduler that wrote again what it knows would undo what a newer file has set. When
-//! the store loses rules, each snapshot puts back the newest that were seen there, whoever's file
+//! the store loses rules, each snapshot puts back the newest that were seen there, whose file
 //! they are.
 
 use std::time::Duration;

@@ -27,7 +27,7 @@ fn file(workspace: &Path, program: &str, modules: &[&str]) -> Option<PathBuf> {
 fn every_test_that_operations_names_is_there() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = fs::read_to_string(workspace.join("docs/OPERATIONS.md")).unwrap();
-    // Every second part stands between back-ticks.
+    // Every second part is between back-ticks.
     let named = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::"));
     // Two parts show how a test is named and run.
     let named: Vec<_> = named.filter(|code| !code.contains(['…', ' '])).collect();

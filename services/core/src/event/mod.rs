@@ -29,9 +29,9 @@ pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
 
 use rand::Rng as _;
 
-use crate::entity::{Entity, Ruled};
+use crate::entity::{Entity, Ruled, handle};
 use crate::operation::digest;
-use crate::store::{Args, Clock, Constants, Error, Script, Store};
+use crate::store::{Args, Clock, Constants, Script, Store};
 
 /// What tables in Rust give to the scripts.
 fn constants() -> Constants {
@@ -63,14 +63,9 @@ impl Ruled for Rules {
     }
 }
 
-impl Event {
-    /// Opens an event. `rules` are given to a store that holds none for it, as long as this handle
-    /// has seen none there; `lane_bound` is how many applications, and how many looks at one, may
-    /// wait. Must be called inside a Tokio runtime.
-    pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
-        Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
-    }
+handle!(Event);
 
+impl Event {
     /// [`open`](Self::open) with a time that a test gives.
     pub fn open_with_clock(
         store: &Store,
@@ -87,31 +82,10 @@ impl Event {
         }))
     }
 
-    /// The name in the configuration.
-    pub fn name(&self) -> &str {
-        self.0.entity.name()
-    }
-
-    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
-    /// seen.
-    pub fn set_rules(&self, rules: Rules) {
-        self.entity().set_rules(rules);
-    }
-
     /// The Pub/Sub channel by which the issuers of an event are woken. A message says nothing but
     /// that.
     pub fn wake_channel(name: &str) -> String {
         format!("anteroom:v1:event:{{{name}}}:wake")
-    }
-
-    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
-    /// differ. Returns whether it wrote. The first rules give the event its stock.
-    pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        self.entity().write_file(&scripts::APPLY_RULES, rules).await
-    }
-
-    fn entity(&self) -> &Entity<Rules> {
-        &self.0.entity
     }
 
     /// Arguments that go on with the channel, for scripts that wake issuers.
@@ -129,10 +103,4 @@ impl Event {
 
 fn visitor(event: &str, visitor_id: &str) -> [u8; 14] {
     digest([b"v", event.as_bytes(), visitor_id.as_bytes()].into_iter())
-}
-
-impl std::fmt::Debug for Event {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Event").field("name", &self.name()).finish_non_exhaustive()
-    }
 }

@@ -75,10 +75,6 @@ impl Limits {
 
     /// Forgets what a key has taken of a limit; whether it had taken anything. `group` as in
     /// [`Check`].
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn forget(&self, limit: &str, key: &str, group: Option<&str>) -> Result<bool, Error> {
         let group = group.unwrap_or(key);
         let (shard, id) = (shard_of(group), counter_id(limit, group, key));

@@ -21,7 +21,7 @@ pub struct Settled {
 /// A hold as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldView {
-    /// Where it stands.
+    /// Its state.
     pub state: HoldState,
     /// What it reserved.
     pub amount: u64,
@@ -29,7 +29,7 @@ pub struct HoldView {
     pub expires_in: Duration,
 }
 
-/// Where a hold stands.
+/// The state of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldState {
     /// It reserves its amount.
@@ -60,10 +60,6 @@ impl HoldState {
 impl Pool {
     /// Pays an amount of a hold, at most what it reserved, and frees the rest. One that has ended
     /// is paid while the balance covers it. Again with the same amount it changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn settle(&self, id: HoldId, amount: Amount) -> Result<Answer<Settled>, Error> {
         let args = self.entity().args().with(amount.get());
         let answer =
@@ -72,10 +68,6 @@ impl Pool {
     }
 
     /// Lets a hold last for the rule's `hold_ttl` from now; how long that is.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn extend(&self, id: HoldId) -> Result<Answer<HoldView>, Error> {
         let args = self.entity().args();
         let answer =
@@ -88,10 +80,6 @@ impl Pool {
     }
 
     /// Ends a hold, and pays nothing; one that has ended is not settled late any more.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn cancel(&self, id: HoldId) -> Result<Answer<()>, Error> {
         let args = self.entity().args();
         let answer =
@@ -100,10 +88,6 @@ impl Pool {
     }
 
     /// A hold as it is now; `None` when there is none, or it ended more than a day ago.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn look(&self, id: HoldId) -> Result<Option<HoldView>, Error> {
         let args = self.entity().args();
         let mut numbers = self.numbers_of(&scripts::LOOK, id, &args).await?;

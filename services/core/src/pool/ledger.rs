@@ -117,10 +117,6 @@ impl Audit {
 
 impl Pool {
     /// The movements behind a number, in order: at most so many, [`MAX_LINES`] or less.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn ledger(&self, after: u64, limit: u64) -> Result<Ledger, Error> {
         let args = self.entity().args().with(after).with(limit.clamp(1, MAX_LINES));
         let mut reply = self.entity().ask(&scripts::LEDGER, args, Repeat::IfUnknown).await?;
@@ -139,10 +135,6 @@ impl Pool {
     }
 
     /// Recomputes what the pool has from its ledger, in as many calls as it takes.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn audit(&self) -> Result<Audit, Error> {
         let (mut seq, mut computed, mut lines, mut missing) = (0, Sums::default(), 0, 0);
         loop {

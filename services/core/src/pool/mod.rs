@@ -26,13 +26,13 @@ use tokio::time::{Instant, sleep, timeout_at};
 pub use holds::{HoldState, HoldView, Settled};
 pub use ledger::{Audit, Ledger, Line, MAX_LINES, Movement, Sums};
 pub use reply::{Answer, Refusal};
-pub use reserve::{Asked, Drawn, Hold, HoldId};
+pub use reserve::{AmountRequest, Drawn, Hold, HoldId};
 pub use rules::{MAX_OPTIONS, OnFailover, RULES, Rules};
 pub use ticks::{Snapshot, Sweep};
 
 use reply::{Attempt, Receipt};
 
-use crate::entity::Entity;
+use crate::entity::{Entity, handle};
 use crate::rules::MAX_AMOUNT;
 use crate::store::{Clock, Constants, Error, Store};
 
@@ -60,14 +60,9 @@ struct PoolInner {
 /// How long Redis serves others between two calls that take ended holds back.
 const SWEEP_PAUSE: Duration = Duration::from_millis(1);
 
-impl Pool {
-    /// Opens a pool. `rules` are given to a store that holds none for it, as long as this handle
-    /// has seen none there; `lane_bound` is how many calls of each operation may wait. Must be
-    /// called inside a Tokio runtime.
-    pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
-        Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
-    }
+handle!(Pool);
 
+impl Pool {
     /// [`open`](Self::open) with a time that a test gives.
     pub fn open_with_clock(
         store: &Store,
@@ -81,21 +76,6 @@ impl Pool {
             entity: Entity::new(store, name, clock, rules),
             sweeping: Mutex::new(()),
         }))
-    }
-
-    /// The name in the configuration.
-    pub fn name(&self) -> &str {
-        self.0.entity.name()
-    }
-
-    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
-    /// seen.
-    pub fn set_rules(&self, rules: Rules) {
-        self.entity().set_rules(rules);
-    }
-
-    fn entity(&self) -> &Entity<Rules> {
-        &self.0.entity
     }
 
     /// Calls until ended holds no longer prevent a decision: each call takes some back. One caller
@@ -126,11 +106,5 @@ impl Pool {
                 drop(swept.map_err(|_| Error::Overloaded)?);
             }
         }
-    }
-}
-
-impl std::fmt::Debug for Pool {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pool").field("name", &self.name()).finish_non_exhaustive()
     }
 }

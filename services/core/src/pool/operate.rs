@@ -2,27 +2,13 @@
 
 use super::reply::{Answer, Receipt, Refusal};
 use super::reserve::{CALL_KEY, Drawn};
-use super::{Pool, Rules, scripts};
+use super::{Pool, scripts};
 use crate::operation::Operation;
 use crate::rules::Amount;
 use crate::store::{Error, Repeat};
 
 impl Pool {
-    /// Writes the rules of a scheduler's configuration file, where the file's rules in the store
-    /// differ. Returns whether it wrote.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
-    pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, Error> {
-        self.entity().write_file(&scripts::APPLY_RULES, rules).await
-    }
-
     /// Puts money in. A repeat of `operation_id` puts nothing more in.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn fund(&self, amount: Amount, operation_id: &str) -> Result<Answer<Drawn>, Error> {
         let script = &scripts::FUND;
         let amount = amount.get();
@@ -46,10 +32,6 @@ impl Pool {
     }
 
     /// Lets money move again after a change of the store's primary; a repeat where it did.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn confirm(&self) -> Result<Answer<()>, Error> {
         let args = self.entity().args();
         let mut reply = self.entity().ask(&scripts::CONFIRM, args, Repeat::IfUnknown).await?;

@@ -2,7 +2,7 @@
 
 use super::ledger::Sums;
 use super::{Pool, Rules, scripts};
-use crate::entity::told_rules;
+use crate::entity::rules_of_reply;
 use crate::store::{Error, Repeat};
 
 /// What one tick did.
@@ -45,10 +45,6 @@ impl Snapshot {
 
 impl Pool {
     /// One tick: queue time moves on, and what has ended is taken back, a bounded part of it.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn sweep(&self) -> Result<Sweep, Error> {
         let args = self.entity().args();
         let mut reply = self.entity().ask(&scripts::SWEEP, args, Repeat::Never).await?;
@@ -61,10 +57,6 @@ impl Pool {
     }
 
     /// The pool as a whole. A store that holds older rules than were seen gets the newest first.
-    ///
-    /// # Errors
-    ///
-    /// When the store gives no answer.
     pub async fn snapshot(&self) -> Result<Snapshot, Error> {
         self.entity().snapshot(|| self.view()).await
     }
@@ -77,7 +69,7 @@ impl Pool {
         let (failovers, holds_expired) = (numbers.count()?, numbers.count()?);
         numbers.end()?;
         let has_all = self.entity().newest().read(&mut reply)?;
-        let rules = Rules::read(told_rules(&mut reply)?)?;
+        let rules = Rules::read(rules_of_reply(&mut reply)?)?;
         let snapshot = Snapshot { sums, holds, unconfirmed, failovers, holds_expired, rules };
         Ok((snapshot, has_all))
     }

@@ -41,7 +41,7 @@ pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};
 
 use crate::breaker;
-use crate::entity::Entity;
+use crate::entity::{Entity, handle};
 use crate::store::{Clock, Constants, Store};
 
 /// What tables in Rust give to the scripts.
@@ -66,14 +66,9 @@ struct QueueInner {
     lanes: visits::Lanes,
 }
 
-impl Queue {
-    /// Opens a queue. `rules` are given to a store that holds none for it, as long as this handle
-    /// has seen none there; `lane_bound` is how many calls of each operation may wait. Must be
-    /// called inside a Tokio runtime.
-    pub fn open(store: &Store, name: &str, rules: Rules, lane_bound: usize) -> Self {
-        Self::open_with_clock(store, name, rules, lane_bound, Clock::Store)
-    }
+handle!(Queue);
 
+impl Queue {
     /// [`open`](Self::open) with a time that a test gives.
     pub fn open_with_clock(
         store: &Store,
@@ -88,28 +83,7 @@ impl Queue {
         }))
     }
 
-    /// The name in the configuration.
-    pub fn name(&self) -> &str {
-        self.0.entity.name()
-    }
-
-    /// Takes the rules of a reloaded configuration, for a store that holds none while none were
-    /// seen.
-    pub fn set_rules(&self, rules: Rules) {
-        self.entity().set_rules(rules);
-    }
-
-    fn entity(&self) -> &Entity<Rules> {
-        &self.0.entity
-    }
-
     fn lanes(&self) -> &visits::Lanes {
         &self.0.lanes
-    }
-}
-
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("name", &self.name()).finish_non_exhaustive()
     }
 }

@@ -89,10 +89,10 @@ async fn a_log_holds_the_last_hundred_thousand() {
     assert_eq!((full.successes, full.failures), (50_000, 50_000));
     // The oldest go: first successes, then failures.
     record(&target, &rules, &Outcome::counted(30, 40)).await;
-    let told = record(&target, &rules, &Outcome::counted(60, 0)).await;
-    assert_eq!((told.successes, told.failures), (50_000 + 90 - 100, 50_000 + 40 - 30));
+    let returned = record(&target, &rules, &Outcome::counted(60, 0)).await;
+    assert_eq!((returned.successes, returned.failures), (50_000 + 90 - 100, 50_000 + 40 - 30));
     let ones = join_all((0..64).map(|_| record(&target, &rules, &hundred[0]))).await;
-    assert!(ones.iter().all(|told| told.successes + told.failures == 100_000), "{ones:?}");
+    assert!(ones.iter().all(|it| it.successes + it.failures == 100_000), "{ones:?}");
     // A repeat takes no room, nor does what is refused.
     let named = |failures| Outcome { id: Some("a".to_owned()), ..Outcome::counted(50, failures) };
     let full = record(&target, &rules, &named(0)).await;
@@ -116,8 +116,8 @@ async fn a_bucket_counts_two_hundred_million_of_each() {
     let (target, rules) = (world.target("t"), Rules { quorum: 64, ..Rules::default() });
     let million = from(0, Outcome::counted(1_000_000, 0));
     join_all((0..205).map(|_| record(&target, &rules, &million))).await;
-    let told = record(&target, &rules, &from(1, Outcome::of(false))).await;
-    assert_eq!((told.successes, told.failures), (200_000_000, 1));
+    let returned = record(&target, &rules, &from(1, Outcome::of(false))).await;
+    assert_eq!((returned.successes, returned.failures), (200_000_000, 1));
     assert_eq!(look(&target, &rules).await.totals.successes, 205_000_000);
     world.pass(rules.window * 2);
     assert_eq!(look(&target, &rules).await.successes, 0);
@@ -166,7 +166,7 @@ async fn age(world: &TimedStore, by: Duration) {
     world.pass(by);
 }
 
-/// Whoever asks first in a bucket moves the window on; the outcome behind it renews the keys.
+/// The first call in a bucket moves the window on; the outcome behind it renews the keys.
 #[tokio::test]
 async fn promise_13_outcomes_behind_a_permit_keep_the_target() {
     for kept in [Kept::InBuckets, Kept::InLog] {
@@ -199,8 +199,8 @@ async fn promise_13_failures_that_come_first_keep_the_successes_behind_them() {
     let window = rules.window.as_millis() as i64;
     for bucket in 0..100 {
         record(&target, &rules, &Outcome::of(false)).await;
-        let told = record(&target, &rules, &Outcome::of(true)).await;
-        assert_eq!(told.successes, told.failures, "bucket {bucket}");
+        let returned = record(&target, &rules, &Outcome::of(true)).await;
+        assert_eq!(returned.successes, returned.failures, "bucket {bucket}");
         let ttls = world.redis.ttls().await;
         assert!(ttls.iter().all(|left| *left >= 3 * window), "{bucket}: {ttls:?}");
         age(&world, rules.window / 20).await;
@@ -209,7 +209,7 @@ async fn promise_13_failures_that_come_first_keep_the_successes_behind_them() {
 
 /// By the store's own clock: nothing is left five windows and ten seconds after the last call.
 #[tokio::test]
-async fn promise_13_nothing_is_left_of_a_target_that_nobody_reports_to() {
+async fn promise_13_nothing_is_left_of_a_target_without_reports() {
     let world = TimedStore::new().await;
     let rules = Rules { window: Duration::from_secs(1), kept: Kept::InLog, ..quick(1) };
     let target = anteroom_core::breaker::Breaker::open(&world.store, "t", 10);

@@ -1,4 +1,4 @@
-//! Calls that are repeated, and calls of which nobody knows whether they had their effect.
+//! Calls that are repeated, and calls whose effect is unknown.
 
 use std::time::Duration;
 
@@ -38,9 +38,9 @@ async fn promise_11_a_repeat_within_one_window_changes_nothing() {
         assert_eq!(look(&target, &rules).await.totals.successes, 2);
         // One window after the call its name is free again.
         world.pass(Duration::from_micros(1));
-        let told = record(&target, &rules, &named("a", Outcome::of(true))).await;
+        let returned = record(&target, &rules, &named("a", Outcome::of(true))).await;
         assert_eq!(
-            (told.failures, told.state),
+            (returned.failures, returned.state),
             (u64::from(kept == Kept::InBuckets), State::Closed)
         );
         // The same id at another target is another call.
@@ -61,17 +61,18 @@ async fn promise_11_a_named_report_with_an_unknown_effect_is_sent_again() {
         let target = Breaker::open(&store, &format!("{kept:?}").to_lowercase(), 100);
         for n in 1..=2 {
             proxy.cut_reply_to(b"EVALSHA");
-            let told = target.record(&rules, &named(&format!("call {n}"), Outcome::of(true))).await;
+            let returned =
+                target.record(&rules, &named(&format!("call {n}"), Outcome::of(true))).await;
             let window = Window { successes: n, failures: 0, state: State::Closed };
-            assert_eq!(told, Ok(Recorded::Repeated(window)));
+            assert_eq!(returned, Ok(Recorded::Repeated(window)));
         }
         // One without a name is not: it may count, but never twice.
         proxy.cut_reply_to(b"EVALSHA");
         let lost = target.record(&rules, &Outcome::of(true)).await;
         assert!(matches!(lost, Err(Error::Unknown(_))), "{lost:?}");
-        let told = record_when_up(&target, &rules).await;
-        assert_eq!(told.successes, 4);
-        // A permit is asked for by its name, so it is the same one.
+        let returned = record_when_up(&target, &rules).await;
+        assert_eq!(returned.successes, 4);
+        // A permit is requested by its name, so it is the same one.
         record(&target, &rules, &Outcome::counted(0, 9)).await;
         let brief = Rules { open_for: Duration::from_secs(1), probes: 1, ..rules };
         let state = async || look(&target, &brief).await.state == State::HalfOpen;
@@ -99,13 +100,13 @@ async fn record_when_up(target: &Breaker, rules: &Rules) -> Window {
 async fn a_log_takes_at_most_a_hundred_outcomes_in_one_report() {
     let world = TimedStore::new().await;
     let (target, rules) = (world.target("t"), Rules { kept: Kept::InLog, ..Rules::default() });
-    let told = target.record(&rules, &Outcome::counted(50, 51)).await;
-    assert_eq!(told, Ok(Recorded::TooMany));
+    let returned = target.record(&rules, &Outcome::counted(50, 51)).await;
+    assert_eq!(returned, Ok(Recorded::TooMany));
     assert_eq!(look(&target, &rules).await.totals.successes, 0);
     assert_eq!(record(&target, &rules, &Outcome::counted(50, 50)).await.failures, 50);
 }
 
-/// A leap of the store's clock moves nothing back: what counted counts on, what was told stays.
+/// A leap of the store's clock moves nothing back: what counted counts on, what was returned stays.
 #[tokio::test]
 async fn promise_12_a_leap_back_of_the_clock_holds_nothing_longer() {
     let world = TimedStore::new().await;
@@ -129,7 +130,7 @@ async fn promise_12_a_leap_back_of_the_clock_holds_nothing_longer() {
     }
 }
 
-/// A permit that was given before the leap lasts as long as it said.
+/// A permit that was given before the leap lasts as long as it was to.
 #[tokio::test]
 async fn promise_12_a_leap_back_of_the_clock_holds_no_permit_longer() {
     let world = TimedStore::new().await;
@@ -161,7 +162,7 @@ async fn promise_12_a_leap_ahead_forgets_one_window_at_most() {
         assert_eq!(look(&target, &rules).await.state, State::Closed);
         record(&target, &rules, &Outcome::of(true)).await;
         world.set_now(before);
-        let told = record(&target, &rules, &Outcome::of(true)).await;
-        assert_eq!((told.successes, told.failures), (2, 0), "{kept:?}");
+        let returned = record(&target, &rules, &Outcome::of(true)).await;
+        assert_eq!((returned.successes, returned.failures), (2, 0), "{kept:?}");
     }
 }

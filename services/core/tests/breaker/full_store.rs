@@ -6,11 +6,6 @@ use anteroom_core::store::Error;
 use super::reports::{ask, look, quick, record};
 use super::support::TimedStore;
 
-async fn fill(world: &TimedStore, full: bool) {
-    let limit = if full { "1" } else { "0" };
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", limit]).await;
-}
-
 #[tokio::test]
 async fn reports_are_refused_whole_and_looks_go_on() {
     let world = TimedStore::new().await;
@@ -19,14 +14,14 @@ async fn reports_are_refused_whole_and_looks_go_on() {
         let target = world.target(&format!("{kept:?}").to_lowercase());
         record(&target, &rules, &Outcome::counted(1, 1)).await;
         let before = look(&target, &rules).await;
-        fill(&world, true).await;
+        world.fill(true).await;
         let named = Outcome { id: Some("a".to_owned()), ..Outcome::of(false) };
         for outcome in [&named, &Outcome::of(false), &Outcome::counted(0, 9)] {
             assert_eq!(target.record(&rules, outcome).await, Err(Error::Full), "{kept:?}");
         }
         assert_eq!(look(&target, &rules).await, before, "{kept:?}");
         assert_eq!(ask(&target, &rules).await, Permission::Free);
-        fill(&world, false).await;
+        world.fill(false).await;
         // The name was not used.
         assert_eq!(record(&target, &rules, &named).await.state, State::Open);
     }
@@ -40,22 +35,22 @@ async fn no_report_comes_in_where_the_window_moves_on() {
     for kept in [Kept::InBuckets, Kept::InLog] {
         let rules = Rules { kept, ..quick(3) };
         let target = world.target(&format!("{kept:?}").to_lowercase());
-        fill(&world, true).await;
+        world.fill(true).await;
         assert_eq!(target.record(&rules, &Outcome::of(true)).await, Err(Error::Full), "new");
-        fill(&world, false).await;
+        world.fill(false).await;
         for _ in 0..20 {
             record(&target, &rules, &Outcome::counted(1, 1)).await;
             world.pass(rules.window / 20);
         }
         let totals = look(&target, &rules).await.totals;
-        fill(&world, true).await;
+        world.fill(true).await;
         for _ in 0..30 {
             world.pass(rules.window / 20);
-            let told = target.record(&rules, &Outcome::counted(1, 1)).await;
-            assert_eq!(told, Err(Error::Full), "{kept:?}");
+            let returned = target.record(&rules, &Outcome::counted(1, 1)).await;
+            assert_eq!(returned, Err(Error::Full), "{kept:?}");
         }
         assert_eq!(look(&target, &rules).await.totals, totals, "{kept:?}");
-        fill(&world, false).await;
+        world.fill(false).await;
     }
 }
 
@@ -65,7 +60,7 @@ async fn an_open_target_becomes_half_open_and_closes() {
     let world = TimedStore::new().await;
     let (target, rules) = (world.target("t"), quick(1));
     record(&target, &rules, &Outcome::of(false)).await;
-    fill(&world, true).await;
+    world.fill(true).await;
     world.pass(rules.open_for);
     let half_open = look(&target, &rules).await;
     assert_eq!(half_open.state, State::HalfOpen);

@@ -23,12 +23,12 @@ async fn promise_08_exactly_the_threshold_is_healthy() {
         let target = world.target(&format!("{kept:?}").to_lowercase());
         for n in 0..50 {
             record(&target, &rules, &from(0, Outcome::of(true))).await;
-            let told = record(&target, &rules, &from(1, Outcome::of(false))).await;
-            assert_eq!(told, window(n + 1, n + 1, State::Closed));
+            let returned = record(&target, &rules, &from(1, Outcome::of(false))).await;
+            assert_eq!(returned, window(n + 1, n + 1, State::Closed));
             world.pass(Duration::from_secs(2));
         }
-        let told = record(&target, &rules, &from(0, Outcome::of(false))).await;
-        assert_eq!(told, window(50, 51, State::Open), "{kept:?}: one below the half");
+        let returned = record(&target, &rules, &from(0, Outcome::of(false))).await;
+        assert_eq!(returned, window(50, 51, State::Open), "{kept:?}: one below the half");
     }
 }
 
@@ -39,8 +39,8 @@ async fn promise_08_a_window_of_too_few_outcomes_is_not_judged() {
         let rules = Rules { kept, ..Rules::default() };
         let target = world.target(&format!("{kept:?}").to_lowercase());
         for n in 1..20 {
-            let told = record(&target, &rules, &Outcome::of(false)).await;
-            assert_eq!(told, window(0, n, State::Closed));
+            let returned = record(&target, &rules, &Outcome::of(false)).await;
+            assert_eq!(returned, window(0, n, State::Closed));
         }
         assert_eq!(record(&target, &rules, &Outcome::of(false)).await.state, State::Open);
     }
@@ -55,14 +55,14 @@ async fn promise_08_one_bad_replica_of_twenty_opens_nothing_and_two_do() {
         record(&target, &rules, &from(replica, Outcome::of(true))).await;
     }
     for _ in 0..200 {
-        let told = record(&target, &rules, &from(7, Outcome::of(false))).await;
-        assert_eq!(told.state, State::Closed);
+        let returned = record(&target, &rules, &from(7, Outcome::of(false))).await;
+        assert_eq!(returned.state, State::Closed);
     }
     assert_eq!(record(&target, &rules, &from(8, Outcome::of(false))).await.state, State::Open);
     // Each of the others hears it with its next answer, whatever it reports.
     for replica in 0..20 {
-        let told = record(&target, &rules, &from(replica, Outcome::of(true))).await;
-        assert!(told.state.is_fallback(), "replica {replica}");
+        let returned = record(&target, &rules, &from(replica, Outcome::of(true))).await;
+        assert!(returned.state.is_fallback(), "replica {replica}");
     }
 }
 
@@ -76,16 +76,16 @@ async fn promise_08_one_bad_replica_of_twenty_cannot_keep_it_open() {
     }
     world.pass(rules.open_for);
     for _ in 0..3 {
-        let told = record(&target, &rules, &from(0, Outcome::counted(0, 5))).await;
-        assert_eq!(told.state, State::HalfOpen);
+        let returned = record(&target, &rules, &from(0, Outcome::counted(0, 5))).await;
+        assert_eq!(returned.state, State::HalfOpen);
     }
     // A second one that fails, too, opens it again.
-    let told = record(&target, &rules, &from(1, Outcome::counted(0, 5))).await;
-    assert_eq!(told.state, State::Open);
+    let returned = record(&target, &rules, &from(1, Outcome::counted(0, 5))).await;
+    assert_eq!(returned.state, State::Open);
     world.pass(rules.open_for);
     record(&target, &rules, &from(0, Outcome::counted(0, 5))).await;
-    let told = record(&target, &rules, &from(2, Outcome::counted(5, 0))).await;
-    assert_eq!(told.state, State::Closed);
+    let returned = record(&target, &rules, &from(2, Outcome::counted(5, 0))).await;
+    assert_eq!(returned.state, State::Closed);
 }
 
 #[tokio::test]
@@ -111,17 +111,17 @@ async fn promise_08_it_closes_again_through_half_open_only() {
         assert_eq!(opened.state, State::Open);
         let Permission::Refused { state: State::Open, retry_in } = ask(&target, &rules).await
         else {
-            panic!("nobody may call an open target");
+            panic!("no caller may call an open target");
         };
         assert_eq!(retry_in, rules.open_for);
         // Successes alone do not close it.
-        let told = record(&target, &rules, &Outcome::counted(90, 0)).await;
-        assert_eq!(told, window(91, 3, State::Open));
+        let returned = record(&target, &rules, &Outcome::counted(90, 0)).await;
+        assert_eq!(returned, window(91, 3, State::Open));
         world.pass(rules.open_for - Duration::from_micros(1));
         assert_eq!(look(&target, &rules).await.state, State::Open);
         world.pass(Duration::from_micros(1));
         let half_open = look(&target, &rules).await;
-        assert_eq!(half_open.window(), window(0, 0, State::HalfOpen), "the window begins anew");
+        assert_eq!(half_open.window(), window(0, 0, State::HalfOpen), "the window restarts");
         assert!(half_open.version > opened.version);
         // Three of five are enough, …
         for (is_success, state) in [
@@ -140,8 +140,8 @@ async fn promise_08_it_closes_again_through_half_open_only() {
         // … and two are not.
         record(&target, &rules, &Outcome::counted(0, 9)).await;
         world.pass(rules.open_for);
-        let told = record(&target, &rules, &Outcome::counted(2, 3)).await;
-        assert_eq!(told, window(2, 3, State::Open));
+        let returned = record(&target, &rules, &Outcome::counted(2, 3)).await;
+        assert_eq!(returned, window(2, 3, State::Open));
     }
 }
 
@@ -184,7 +184,7 @@ async fn promise_08_half_open_gives_so_many_permits_at_a_time() {
         }
     }
     assert_eq!(permits.len(), 5);
-    // Asked for again it is the same, and takes no other's place.
+    // Requested again it is the same, and takes no other's place.
     let again = target.permit(&rules, permits[0]).await;
     assert_eq!(again, Ok(Permission::Permit(permits[0])));
     // An outcome that names it frees one; one that names none, or another, does not.
@@ -222,16 +222,20 @@ async fn promise_08_a_permit_is_one_probe_however_often_it_is_named() {
         let (target, permits) = half_open(&world, &rules, 3).await;
         let named = |permit| Outcome { permit: Some(permit), ..Outcome::of(true) };
         for n in 1..=3 {
-            let told = record(&target, &rules, &named(permits[0])).await;
-            assert_eq!(told, window(n, 0, State::HalfOpen), "{kept:?}: it counts in the window");
+            let returned = record(&target, &rules, &named(permits[0])).await;
+            assert_eq!(
+                returned,
+                window(n, 0, State::HalfOpen),
+                "{kept:?}: it counts in the window"
+            );
         }
         // Nor does one count that was never given, or has ended.
         record(&target, &rules, &named(PermitId([7; 16]))).await;
-        let told = record(&target, &rules, &named(permits[1])).await;
-        assert_eq!(told.state, State::HalfOpen);
+        let returned = record(&target, &rules, &named(permits[1])).await;
+        assert_eq!(returned.state, State::HalfOpen);
         world.pass(rules.open_for);
-        let told = record(&target, &rules, &named(permits[2])).await;
-        assert_eq!(told.state, State::HalfOpen, "{kept:?}");
+        let returned = record(&target, &rules, &named(permits[2])).await;
+        assert_eq!(returned.state, State::HalfOpen, "{kept:?}");
         let Permission::Permit(third) = ask(&target, &rules).await else { panic!("no permit") };
         assert_eq!(record(&target, &rules, &named(third)).await.state, State::Closed);
     }
@@ -243,33 +247,33 @@ async fn promise_08_while_permits_are_out_only_their_outcomes_decide() {
     for kept in BOTH {
         let rules = Rules { kept, probes: 3, ..quick(1) };
         let (target, permits) = half_open(&world, &rules, 3).await;
-        let told = record(&target, &rules, &Outcome::counted(0, 9)).await;
-        assert_eq!(told, window(0, 9, State::HalfOpen), "{kept:?}");
+        let returned = record(&target, &rules, &Outcome::counted(0, 9)).await;
+        assert_eq!(returned, window(0, 9, State::HalfOpen), "{kept:?}");
         for (permit, state) in
             permits.into_iter().zip([State::HalfOpen, State::HalfOpen, State::Closed])
         {
             let named = Outcome { permit: Some(permit), ..Outcome::of(true) };
-            let told = record(&target, &rules, &named).await;
-            assert_eq!(told.state, state, "{kept:?}");
+            let returned = record(&target, &rules, &named).await;
+            assert_eq!(returned.state, state, "{kept:?}");
         }
         // What the others reported opens it with the next failure only.
-        let told = record(&target, &rules, &Outcome::of(true)).await;
-        assert_eq!(told, window(4, 9, State::Closed), "{kept:?}");
+        let returned = record(&target, &rules, &Outcome::of(true)).await;
+        assert_eq!(returned, window(4, 9, State::Closed), "{kept:?}");
         assert_eq!(look(&target, &rules).await.state, State::Closed);
         assert_eq!(record(&target, &rules, &Outcome::of(false)).await.state, State::Open);
         // With none out, or none that lives, whatever is reported decides.
         for permits in [0, 2] {
             let (target, _) = half_open(&world, &rules, permits).await;
             world.pass(rules.open_for);
-            let told = record(&target, &rules, &Outcome::counted(0, 3)).await;
-            assert_eq!(told.state, State::Open, "{kept:?}");
+            let returned = record(&target, &rules, &Outcome::counted(0, 3)).await;
+            assert_eq!(returned.state, State::Open, "{kept:?}");
         }
     }
 }
 
-/// One window after the last outcome everybody may call, however long a permit or `open_for` lasts.
+/// One window after the last outcome all may call, however long a permit or `open_for` lasts.
 #[tokio::test]
-async fn promise_08_nobody_is_told_to_ask_later_than_it_closes() {
+async fn promise_08_no_retry_time_is_later_than_the_target_closes() {
     let world = TimedStore::new().await;
     for kept in BOTH {
         let long = Duration::from_secs(3_600);

@@ -60,8 +60,8 @@ async fn a_target_moves_with_its_slot() {
     let shown = look(&target, &rules).await;
     assert_eq!(shown.successes, 3);
     let again = Outcome { id: Some("1".to_owned()), latency_ms: Some(1), ..Outcome::of(true) };
-    let told = target.record(&rules, &again).await.expect("an answer");
-    assert!(matches!(told, anteroom_core::breaker::Recorded::Repeated(_)), "{told:?}");
+    let returned = target.record(&rules, &again).await.expect("an answer");
+    assert!(matches!(returned, anteroom_core::breaker::Recorded::Repeated(_)), "{returned:?}");
 }
 
 #[tokio::test]

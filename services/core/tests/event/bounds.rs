@@ -8,15 +8,14 @@ use anteroom_testkit::PATIENCE;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-use super::asked::{apply, apply_many, claim, finish, stock};
+use super::requests::{apply, apply_many, claim, finish, opened, stock};
 use super::support::{SECOND, START, TimedStore};
 
 /// With visitor_ids of 36 bytes, as long as a UUID.
 #[tokio::test]
 async fn an_applicant_takes_at_most_150_bytes() {
     const MANY: u64 = 20_000;
-    let world = TimedStore::new().await;
-    let event = world.event(stock(MANY));
+    let (world, event) = opened(stock(MANY)).await;
     for from in (0..MANY).step_by(1_000) {
         let visitors: Vec<_> = (from..from + 1_000).map(|number| format!("{number:036}")).collect();
         let all = visitors.iter().map(|visitor| apply(&event, visitor));
@@ -32,10 +31,9 @@ async fn an_applicant_takes_at_most_150_bytes() {
 
 #[tokio::test]
 async fn a_full_store_takes_no_application_and_goes_on_issuing() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(9));
+    let (world, event) = opened(stock(9)).await;
     apply_many(&event, 0..3).await;
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    world.fill(true).await;
     assert_eq!(event.apply("new").await, Err(Error::Full));
     assert_eq!(event.add_stock("a", 1).await, Err(Error::Full));
     assert_eq!(event.load_codes(&["a".to_owned()]).await, Err(Error::Full));
@@ -44,12 +42,12 @@ async fn a_full_store_takes_no_application_and_goes_on_issuing() {
     assert_eq!(finish(&event, &claimed).await, 2);
     let claimed = claim(&event, 2).await;
     assert_eq!(event.give_back(claimed.fence, &[3]).await, Ok(1));
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    world.fill(false).await;
     assert_eq!(event.add_stock("a", 1).await, Ok(AddStock::Added(10)), "the name was not used");
     apply(&event, "new").await;
 }
 
-/// Long after its end only the hash is left that says that the event was born.
+/// Long after its end only the hash is left that says that the event was created.
 #[tokio::test]
 async fn promise_13_applications_are_dropped_long_after_the_end() {
     let world = TimedStore::new().await;
@@ -74,19 +72,18 @@ async fn promise_13_applications_are_dropped_long_after_the_end() {
     let shown = event.snapshot().await.expect("a look");
     assert_eq!((shown.stock, shown.pending, shown.claimed, shown.dead), (9, 0, 0, 0));
     assert_eq!(event.status("v3").await, Ok(None));
-    // Who was given a unit is not known any more: nobody is taken, whatever the rules say.
+    // Who was given a unit is not known any more: no application is taken, whatever the rules.
     let later = Rules { ends_at: Some(world.now() / SECOND + 60), ..stock(9) };
     event.apply_rules(&later).await.expect("written");
     assert_eq!(event.apply("v0").await, Ok(Apply::NotOpen { opens_in: None }));
     assert!(claim(&event, 9).await.work.is_empty());
 }
 
-/// What there is to claim is told on the event's channel, and only where nobody may have heard of
+/// Work to claim is announced on the event's channel, and only if no issuer may know of
 /// it.
 #[tokio::test]
 async fn issuers_are_woken_when_there_is_something_to_claim() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(9));
+    let (world, event) = opened(stock(9)).await;
     event.snapshot().await.expect("its birth");
     let stream = TcpStream::connect(("127.0.0.1", world.redis.port())).await.expect("Redis");
     let mut stream = BufReader::new(stream);
@@ -98,8 +95,8 @@ async fn issuers_are_woken_when_there_is_something_to_claim() {
         line.clear();
         stream.read_line(&mut line).await.expect("subscribed");
     }
-    let told = world.redis.calls("publish").await;
-    let messages = async || world.redis.calls("publish").await - told;
+    let before = world.redis.calls("publish").await;
+    let messages = async || world.redis.calls("publish").await - before;
     assert_eq!(event.kick().await, Ok(false), "nothing to claim");
     apply(&event, "ann").await;
     assert_eq!(messages().await, 1);

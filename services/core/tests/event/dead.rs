@@ -4,15 +4,13 @@ use std::cell::Cell;
 
 use anteroom_core::event::{Failed, Retried};
 
-use super::asked::{apply_many, claim, sequences, stock};
-use super::support::TimedStore;
+use super::requests::{apply_many, claim, opened, sequences, stock};
 
 /// What dies again while all are raised is not raised once more: the call would never end.
 #[tokio::test]
 async fn all_dead_letters_are_tried_again_each_once() {
     const DEAD: u64 = 250;
-    let world = TimedStore::new().await;
-    let event = world.event(stock(DEAD + 1));
+    let (_world, event) = opened(stock(DEAD + 1)).await;
     apply_many(&event, 0..DEAD + 1).await;
     let kill = async || {
         let claimed = claim(&event, 64).await;
@@ -27,17 +25,17 @@ async fn all_dead_letters_are_tried_again_each_once() {
     assert_eq!(event.give_up(eighth).await, Ok(true));
     let is_over = Cell::new(false);
     let all = async {
-        let told = event.retry_all_dead().await;
+        let returned = event.retry_all_dead().await;
         is_over.set(true);
-        told
+        returned
     };
     let dies = async {
         while !is_over.get() {
             kill().await;
         }
     };
-    let (told, ()) = tokio::join!(all, dies);
-    assert_eq!(told.expect("an answer").retried, DEAD);
+    let (returned, ()) = tokio::join!(all, dies);
+    assert_eq!(returned.expect("an answer").retried, DEAD);
     while kill().await > 0 {}
     assert_eq!(event.retry_all_dead().await, Ok(Retried { retried: DEAD, dead: 0 }));
     assert_eq!(event.retry_all_dead().await, Ok(Retried::default()));

@@ -2,7 +2,7 @@
 
 use anteroom_core::event::{Application, Apply, Event, Rules};
 
-use super::asked::{apply, apply_many, claim, finish, sequences, status, stock};
+use super::requests::{apply, apply_many, claim, finish, opened, sequences, status, stock};
 use super::support::{SECOND, START, TimedStore};
 
 /// The store loses the meta hash, or its epoch alone.
@@ -25,8 +25,7 @@ async fn sums(event: &Event) -> (u64, u64, [u64; 2], u64) {
 #[tokio::test]
 async fn promise_09_an_event_whose_meta_hash_is_lost_goes_on_with_its_applications() {
     for whole in [true, false] {
-        let world = TimedStore::new().await;
-        let event = world.event(Rules { over_apply: 2_000_000, ..stock(2) });
+        let (world, event) = opened(Rules { over_apply: 2_000_000, ..stock(2) }).await;
         event.add_stock("more", 2).await.expect("stock");
         apply_many(&event, 0..6).await;
         assert_eq!(finish(&event, &claim(&event, 2).await).await, 2);
@@ -57,8 +56,7 @@ async fn promise_09_an_event_whose_meta_hash_is_lost_goes_on_with_its_applicatio
 #[tokio::test]
 async fn promise_09_an_event_that_has_lost_more_issues_no_unit_twice() {
     for lost in ["line", "taken", "leases", "returned"] {
-        let world = TimedStore::new().await;
-        let event = world.event(stock(6));
+        let (world, event) = opened(stock(6)).await;
         apply_many(&event, 0..6).await;
         assert_eq!(finish(&event, &claim(&event, 2).await).await, 2);
         let in_hand = claim(&event, 2).await;
@@ -72,8 +70,8 @@ async fn promise_09_an_event_that_has_lost_more_issues_no_unit_twice() {
             units += finish(&event, &claimed).await;
         }
         assert!(units <= 6, "{lost}: {units}");
-        let (_, told, waiting, _) = sums(&event).await;
-        assert_eq!((told, waiting), (6, [0, 0]), "{lost}: no application stays open");
+        let (_, issued, waiting, _) = sums(&event).await;
+        assert_eq!((issued, waiting), (6, [0, 0]), "{lost}: no application stays open");
         for n in 0..6 {
             let place = status(&event, &format!("v{n}")).await;
             let ended = matches!(place, Application::Issued { .. } | Application::SoldOut);
@@ -86,8 +84,7 @@ async fn promise_09_an_event_that_has_lost_more_issues_no_unit_twice() {
 /// Without the records of its visitors it is a new event.
 #[tokio::test]
 async fn an_event_that_has_lost_its_applications_too_is_a_new_one() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(3));
+    let (world, event) = opened(stock(3)).await;
     apply_many(&event, 0..3).await;
     assert_eq!(finish(&event, &claim(&event, 2).await).await, 2);
     lose_meta(&world, true).await;

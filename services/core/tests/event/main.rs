@@ -1,13 +1,13 @@
 //! Events on a real Redis: random histories against the reference model, and the promises one by
 //! one.
 
-mod asked;
 mod bounds;
 mod dead;
 mod histories;
 mod lives;
 mod promises;
 mod repeats;
+mod requests;
 mod servers;
 #[path = "../support/mod.rs"]
 mod support;

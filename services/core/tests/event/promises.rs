@@ -5,13 +5,12 @@ use std::time::Duration;
 use anteroom_core::event::{Application, Apply, Event, Failed, Finished, Issue, Retried, Rules};
 use rand::Rng as _;
 
-use super::asked::{apply, apply_many, claim, finish, pass, sequences, status, stock};
+use super::requests::{apply, apply_many, claim, finish, opened, pass, sequences, status, stock};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
 async fn promise_09_one_application_for_each_visitor_for_ever() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(2));
+    let (world, event) = opened(stock(2)).await;
     assert_eq!(apply(&event, "ann").await, Application::Pending { position: 1 });
     assert_eq!(apply(&event, "bob").await, Application::Pending { position: 2 });
     let again = Apply::Same(Application::Pending { position: 1 });
@@ -30,10 +29,9 @@ async fn promise_09_one_application_for_each_visitor_for_ever() {
 
 #[tokio::test]
 async fn promise_09_the_last_unit_makes_all_who_wait_sold_out_for_ever() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { over_apply: 2_500_000, ..stock(2) });
+    let (_world, event) = opened(Rules { over_apply: 2_500_000, ..stock(2) }).await;
     apply_many(&event, 0..5).await;
-    // With as many on their way as may apply, nobody else is taken, and nobody is sold out yet.
+    // With as many on their way as may apply, no other is taken, and none is sold out yet.
     assert_eq!(event.apply("v5").await, Ok(Apply::SoldOut));
     let claimed = claim(&event, 9).await;
     assert_eq!(sequences(&claimed), [1, 2]);
@@ -52,15 +50,14 @@ async fn promise_09_the_last_unit_makes_all_who_wait_sold_out_for_ever() {
 
 #[tokio::test]
 async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { lease: Duration::from_secs(4), ..stock(5) });
+    let (world, event) = opened(Rules { lease: Duration::from_secs(4), ..stock(5) }).await;
     apply_many(&event, 0..2).await;
     let late = claim(&event, 1).await;
     pass(&world, &event, late.lease - Duration::from_micros(1)).await;
     assert_eq!(event.renew(late.fence, &[1]).await, Ok(vec![true]));
     pass(&world, &event, late.lease - Duration::from_micros(1)).await;
     world.pass(Duration::from_micros(1));
-    // Its time is over, and nobody has reclaimed it yet.
+    // Its time is over, and no tick has reclaimed it yet.
     assert_eq!(finish(&event, &late).await, 0);
     assert_eq!(event.renew(late.fence, &[1]).await, Ok(vec![false]));
     assert_eq!(event.give_back(late.fence, &[1]).await, Ok(0));
@@ -72,15 +69,14 @@ async fn promise_09_an_issuer_that_lost_its_lease_can_finish_nothing() {
     assert_eq!(next.work[0].attempt, 2, "a lease that ran out counts as an attempt");
     assert_eq!(finish(&event, &late).await, 0);
     assert_eq!(finish(&event, &next).await, 2);
-    // Not even to be told that it is issued: another did that.
-    let told = event.finish(late.fence, &late.work).await.expect("an answer");
-    assert_eq!(told, [Finished::LeaseLost]);
+    // It does not even see that it is issued: another did that.
+    let finished = event.finish(late.fence, &late.work).await.expect("an answer");
+    assert_eq!(finished, [Finished::LeaseLost]);
 }
 
 #[tokio::test]
 async fn promise_09_claims_come_in_the_order_of_the_applications() {
-    let world = TimedStore::new().await;
-    let event = world.event(stock(9));
+    let (world, event) = opened(stock(9)).await;
     apply_many(&event, 0..9).await;
     let (one, two, three) =
         (claim(&event, 2).await, claim(&event, 2).await, claim(&event, 2).await);
@@ -104,8 +100,7 @@ async fn promise_09_claims_come_in_the_order_of_the_applications() {
 
 #[tokio::test]
 async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { over_apply: 2_000_000, max_attempts: 2, ..stock(2) });
+    let (world, event) = opened(Rules { over_apply: 2_000_000, max_attempts: 2, ..stock(2) }).await;
     apply_many(&event, 0..3).await;
     let claimed = claim(&event, 9).await;
     let failed = event.fail(claimed.fence, 1, "refused", None).await;
@@ -134,8 +129,8 @@ async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
     let third = claim(&event, 9).await;
     assert_eq!(sequences(&third), [3]);
     assert_eq!(finish(&event, &third).await, 1);
-    let told = event.retry_dead(&["v1", "v0", "eve"]).await;
-    assert_eq!(told, Ok(Retried { retried: 1, dead: 0 }), "what was given up stays so");
+    let retried = event.retry_dead(&["v1", "v0", "eve"]).await;
+    assert_eq!(retried, Ok(Retried { retried: 1, dead: 0 }), "what was given up stays so");
     let fourth = claim(&event, 9).await;
     assert_eq!((sequences(&fourth), fourth.work[0].attempt), (vec![2], 1));
     assert_eq!(finish(&event, &fourth).await, 1);
@@ -146,8 +141,7 @@ async fn promise_09_a_dead_letter_keeps_its_unit_until_it_is_given_up() {
 
 #[tokio::test]
 async fn promise_09_each_code_is_given_once() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { issue: Issue::Codes, ..stock(4) });
+    let (_world, event) = opened(Rules { issue: Issue::Codes, ..stock(4) }).await;
     apply_many(&event, 0..4).await;
     let none = claim(&event, 9).await;
     assert_eq!((none.work.len(), none.pending), (0, false), "without a code nothing is claimed");
@@ -157,12 +151,12 @@ async fn promise_09_each_code_is_given_once() {
     let claimed = claim(&event, 9).await;
     assert_eq!(sequences(&claimed), [1, 2, 3]);
     let finished = event.finish(claimed.fence, &claimed.work[..2]).await.expect("an answer");
-    let codes_of = |told: &[Finished]| -> Vec<_> {
+    let codes_of = |finished: &[Finished]| -> Vec<_> {
         let code = |it: &Finished| match it {
             Finished::Issued { code, .. } => code.clone(),
             other => panic!("{other:?}"),
         };
-        told.iter().map(code).collect()
+        finished.iter().map(code).collect()
     };
     assert_eq!(codes_of(&finished), [Some("a".to_owned()), Some("b".to_owned())]);
     // Again is harmless: the same codes, and the same file.
@@ -210,7 +204,7 @@ async fn promise_12_an_outage_costs_no_issuer_its_claims() {
     assert_eq!(event.reclaim().await.expect("a tick").dead, 0);
     pass(&world, &event, lease / 2).await;
     assert_eq!(finish(&event, &lives).await, 2);
-    // Whoever died in the meantime has had its time.
+    // One that died in the meantime has had its time.
     pass(&world, &event, lease / 2).await;
     assert_eq!(finish(&event, &dies).await, 0);
     assert_eq!(status(&event, "v0").await, Application::Failed);
@@ -259,8 +253,7 @@ async fn promise_09_the_first_application_settles_how_units_are_issued() {
 /// scheduler ticks.
 #[tokio::test]
 async fn max_per_second_holds_for_the_fleet() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules { max_per_second: 20, ..stock(1_000) });
+    let (world, event) = opened(Rules { max_per_second: 20, ..stock(1_000) }).await;
     apply_many(&event, 0..200).await;
     let mut claims = Vec::new();
     while claims.len() < 100 {

@@ -6,18 +6,17 @@ use anteroom_core::event::{AddStock, Apply, Claimed, Event, Failed, Finished, Ru
 use anteroom_core::store::Config;
 use anteroom_testkit::{Proxy, Redis};
 
-use super::asked::{apply_many, claim, finish, stock};
-use super::support::{TimedStore, open};
+use super::requests::{apply_many, claim, finish, opened, stock};
+use super::support::open;
 
 #[tokio::test]
 async fn promise_11_stock_is_given_once_for_each_name() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules::default());
+    let (world, event) = opened(Rules::default()).await;
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Added(5)));
     assert_eq!(event.add_stock("b", 1).await, Ok(AddStock::Added(6)));
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Repeated(5)), "the first answer");
     assert_eq!(event.add_stock("a", 6).await, Ok(AddStock::Mismatch));
-    // What was refused is decided anew.
+    // What was refused is decided again.
     let most = (1 << 53) - 1;
     assert_eq!(event.add_stock("c", most).await, Ok(AddStock::TooLarge));
     assert_eq!(event.add_stock("c", most - 6).await, Ok(AddStock::Added(most)));
@@ -28,8 +27,7 @@ async fn promise_11_stock_is_given_once_for_each_name() {
 
 #[tokio::test]
 async fn promise_11_a_name_holds_for_a_day_of_queue_time() {
-    let world = TimedStore::new().await;
-    let event = world.event(Rules::default());
+    let (world, event) = opened(Rules::default()).await;
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Added(5)));
     // An outage of a week is no time at all.
     world.pass(Duration::from_secs(7 * 86_400));
@@ -42,9 +40,9 @@ async fn promise_11_a_name_holds_for_a_day_of_queue_time() {
     assert_eq!(event.add_stock("a", 5).await, Ok(AddStock::Added(10)));
 }
 
-/// Every call whose reply is lost after it was executed has its effect once, and is told so.
+/// Every call whose reply is lost after it was executed has its effect once, and returns that.
 #[tokio::test]
-async fn promise_11_a_lost_reply_is_asked_for_again_and_the_effect_is_once() {
+async fn promise_11_a_lost_reply_is_requested_again_and_the_effect_is_once() {
     let redis = Redis::start().await;
     redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let proxy = Proxy::start(redis.port()).await;
@@ -83,7 +81,7 @@ async fn promise_12_a_claim_whose_reply_is_lost_is_told_again() {
     apply_many(&event, 0..2).await;
     let name = event.name_claim();
     proxy.cut_reply_to(b"EVALSHA");
-    let first = event.claim_as(name, 1).await.expect("told again");
+    let first = event.claim_as(name, 1).await.expect("returned again");
     assert_eq!((proxy.cuts(), first.work.len(), first.work[0].attempt), (1, 1, 1));
     assert_eq!(event.claim_as(name, 1).await.as_ref(), Ok(&Claimed { pending: true, ..first }));
     // What went back to the line, or was finished meanwhile, is no part of the answer any more.

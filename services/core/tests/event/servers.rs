@@ -6,7 +6,7 @@ use anteroom_core::event::{Application, Event, Issue, Rules};
 use anteroom_core::store::Store;
 use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
 
-use super::asked::{apply_many, claim, finish, status, stock};
+use super::requests::{apply_many, claim, finish, status, stock};
 use super::support::{of_cluster, open, permitted, permitted_on};
 
 /// From the birth to the last unit, by the store's own clock.

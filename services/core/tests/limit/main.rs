@@ -1,11 +1,11 @@
 //! Limits on a real Redis: random histories against the reference model, and the promises one by
 //! one.
 
-mod asked;
 mod bounds;
 mod histories;
 mod promises;
 mod repeats;
+mod requests;
 mod servers;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::asked::{ask, login, rule};
+use crate::requests::{ask, login, opened, rule};
 use crate::support::{SECOND, TimedStore, micros};
 
 const MS: u64 = 1_000;
@@ -86,8 +86,7 @@ async fn promise_07_two_in_one_microsecond_are_two() {
 
 #[tokio::test]
 async fn promise_07_a_retry_is_exact() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let mut random = StdRng::seed_from_u64(8);
     for (algorithm, name) in Algorithm::ALL {
         let mut refused = 0;
@@ -95,18 +94,18 @@ async fn promise_07_a_retry_is_exact() {
             let most = random.random_range(1..8);
             let rule = rule(algorithm, most, random.random_range(1..4));
             let check = login(rule, name, random.random_range(1..=u64::from(most)));
-            let told = ask(&limits, &check).await;
-            if told.outcome == Outcome::Allowed {
+            let returned = ask(&limits, &check).await;
+            if returned.outcome == Outcome::Allowed {
                 world.set_now(world.now() + random.random_range(0..300 * MS));
                 continue;
             }
             refused += 1;
-            let retry = micros(told.retry_after);
-            assert!(retry >= MS && told.retry_after <= 2 * rule.window, "{told:?}");
+            let retry = micros(returned.retry_after);
+            assert!(retry >= MS && returned.retry_after <= 2 * rule.window, "{returned:?}");
             world.set_now(world.now() + retry - MS);
-            assert!(!takes(&limits, &check).await, "{check:?}: {told:?}, 1 ms too soon");
+            assert!(!takes(&limits, &check).await, "{check:?}: {returned:?}, 1 ms too soon");
             world.set_now(world.now() + MS);
-            assert!(takes(&limits, &check).await, "{check:?}: {told:?}");
+            assert!(takes(&limits, &check).await, "{check:?}: {returned:?}");
         }
     }
 }
@@ -115,8 +114,7 @@ async fn promise_07_a_retry_is_exact() {
 #[tokio::test]
 async fn promise_07_ten_thousand_units_fit_into_a_log_and_not_one_more() {
     const MOST: u32 = 10_000;
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let rule = rule(Algorithm::Log, MOST, 60);
     let of = |cost| login(rule, "ann", cost);
     let mut random = StdRng::seed_from_u64(9);
@@ -127,10 +125,10 @@ async fn promise_07_ten_thousand_units_fit_into_a_log_and_not_one_more() {
         world.set_now(world.now() + random.random_range(1..100 * MS));
         let left = MOST as usize - units.len();
         let cost = random.random_range(1..=100).min(left);
-        let told = ask(&limits, &of(cost as u64)).await;
+        let returned = ask(&limits, &of(cost as u64)).await;
         units.extend(vec![world.now(); cost]);
         let left = MOST as usize - units.len();
-        assert_eq!((told.outcome, told.remaining as usize), (Outcome::Allowed, left));
+        assert_eq!((returned.outcome, returned.remaining as usize), (Outcome::Allowed, left));
         assert_eq!(members(&world).await, units.len() as u64);
     }
     let window = micros(rule.window);
@@ -139,11 +137,11 @@ async fn promise_07_ten_thousand_units_fit_into_a_log_and_not_one_more() {
 
     // Of the next, each would fit when so many of the oldest are over.
     for cost in [0, 1, 2, 37, 100] {
-        let told = ask(&limits, &of(cost)).await;
-        assert_eq!((told.outcome, told.remaining), (Outcome::Refused, 0), "{cost}");
+        let returned = ask(&limits, &of(cost)).await;
+        assert_eq!((returned.outcome, returned.remaining), (Outcome::Refused, 0), "{cost}");
         let over = units[cost.max(1) as usize - 1] + window;
         let retry = Duration::from_millis((over - world.now()).div_ceil(MS));
-        assert_eq!(told.retry_after, retry, "{cost}");
+        assert_eq!(returned.retry_after, retry, "{cost}");
     }
     world.set_now(units[0] + window - 1);
     assert!(!takes(&limits, &of(1)).await, "a microsecond too soon");
@@ -173,7 +171,7 @@ async fn promise_12_a_leap_back_blocks_nobody_longer() {
         let before = ask(&limits, &check).await;
         world.set_now(world.now() - TEN_MINUTES);
         assert_eq!(ask(&limits, &check).await, before, "{algorithm:?}");
-        // It was asked, so it is known; all goes on from there.
+        // A check has come, so the leap is known; all goes on from there.
         world.set_now(world.now() + 30 * SECOND);
         let half = ask(&limits, &Check { cost: 0, ..check }).await;
         assert_eq!(half.reset + Duration::from_secs(30), before.reset, "{algorithm:?}");
@@ -198,7 +196,7 @@ async fn promise_12_a_leap_ahead_frees_at_most_one_window() {
             world.set_now(now + leap);
             assert_eq!(taken(&limits, &check, 20).await, freed, "{algorithm:?} {leap}");
         }
-        // And nobody is blocked for longer than the windows that were taken since.
+        // And no caller is blocked for longer than the windows that were taken since.
         let reset = ask(&limits, &Check { cost: 0, ..check }).await.reset;
         assert!(reset <= 2 * check.rule.window, "{algorithm:?}: {reset:?}");
     }
@@ -206,8 +204,7 @@ async fn promise_12_a_leap_ahead_frees_at_most_one_window() {
 
 #[tokio::test]
 async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let full = rule(Algorithm::Log, 10_000, 10);
     for _ in 0..100 {
         assert!(takes(&limits, &login(full, "ann", 100)).await);
@@ -215,8 +212,8 @@ async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
     assert_eq!(members(&world).await, 10_000);
     world.pass(Duration::from_secs(10));
     // All are over, and the next takes away 64 of them.
-    let told: Checked = ask(&limits, &login(full, "ann", 1)).await;
-    assert_eq!((told.outcome, told.remaining), (Outcome::Allowed, 9_999));
+    let returned: Checked = ask(&limits, &login(full, "ann", 1)).await;
+    assert_eq!((returned.outcome, returned.remaining), (Outcome::Allowed, 9_999));
     assert_eq!(members(&world).await, 10_000 - 64 + 1);
     for _ in 0..99 {
         assert!(takes(&limits, &login(full, "ann", 100)).await);
@@ -232,8 +229,7 @@ async fn promise_13_evictions_are_bounded_and_nothing_waits_for_them() {
 /// Also where a call has evicted as many as it may, a set takes no more than it loses.
 #[tokio::test]
 async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let full = rule(Algorithm::Log, 10_000, 10);
     let keys = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     for key in keys {
@@ -257,8 +253,7 @@ async fn promise_13_no_set_outgrows_its_limit_however_many_are_over() {
 #[tokio::test]
 async fn promise_13_logs_that_share_a_call_share_what_it_evicts() {
     const LOGS: u64 = MAX_CHECKS as u64;
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let keys: Vec<_> = (0..LOGS).map(|key| key.to_string()).collect();
     let log = rule(Algorithm::Log, 200, 10);
     let check = |key, cost| Check { group: Some("all"), ..login(log, key, cost) };

@@ -6,8 +6,8 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits};
 use anteroom_core::store::{Config, Error};
 use anteroom_testkit::{Cut, PATIENCE, Proxy, Redis};
 
-use crate::asked::{login, rule};
-use crate::support::{TimedStore, open};
+use crate::requests::{login, opened, rule};
+use crate::support::open;
 
 async fn left(limits: &Limits, check: &Check<'_>) -> u32 {
     match limits.check(Call::one(&Check { cost: 0, ..*check }, None).expect("a call")).await {
@@ -26,8 +26,7 @@ fn decided(answer: &Result<Answer, Error>) -> (bool, bool) {
 /// A repeat within one window; then the name is free, though its key is still there.
 #[tokio::test]
 async fn promise_11_a_name_holds_for_one_window() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     for (algorithm, name) in Algorithm::ALL {
         let check = login(rule(algorithm, 9, 60), name, 2);
         let named = || limits.check(Call::one(&check, Some("a")).expect("a call"));
@@ -45,21 +44,19 @@ async fn promise_11_a_name_holds_for_one_window() {
 /// The same name for two calls at once, as a client sends that lost its patience.
 #[tokio::test]
 async fn promise_11_two_at_once_are_one() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (_world, limits) = opened().await;
     let check = login(rule(Algorithm::Log, 9, 60), "ann", 2);
     let named = || limits.check(Call::one(&check, Some("a")).expect("a call"));
     let (alone, first, second) = tokio::join!(named(), named(), named());
-    let told = [alone, first, second].map(|answer| decided(&answer));
-    assert_eq!(told, [(true, false), (true, true), (true, true)]);
+    let returned = [alone, first, second].map(|answer| decided(&answer));
+    assert_eq!(returned, [(true, false), (true, true), (true, true)]);
     assert_eq!(left(&limits, &check).await, 7);
 }
 
 /// Two services that count different limits of one customer may both call theirs `order-17`.
 #[tokio::test]
 async fn the_name_of_several_checks_is_theirs_alone() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (_world, limits) = opened().await;
     let of = |limit, key| Check {
         limit,
         group: Some("ann"),
@@ -72,13 +69,13 @@ async fn the_name_of_several_checks_is_theirs_alone() {
     assert_eq!(decided(&named([mail, calls]).await), (true, false));
     assert_eq!(decided(&named([of("login", "x"), mail]).await), (true, false));
     assert_eq!(decided(&named([mail, calls]).await), (true, true));
-    // In another order, or of another key, it is not what was said before.
+    // In another order, or of another key, it is another payload than before.
     assert_eq!(named([calls, mail]).await, Ok(Answer::Mismatch));
     assert_eq!(named([mail, of("calls", "z")]).await, Ok(Answer::Mismatch));
 }
 
 #[tokio::test]
-async fn promise_11_a_lost_reply_is_asked_for_again_where_the_call_has_a_name() {
+async fn promise_11_a_lost_reply_is_requested_again_where_the_call_has_a_name() {
     let redis = Redis::start().await;
     redis.load(anteroom_core::scripts().iter().map(|script| script.source())).await;
     let proxy = Proxy::start(redis.port()).await;
@@ -92,7 +89,7 @@ async fn promise_11_a_lost_reply_is_asked_for_again_where_the_call_has_a_name() 
             assert_eq!(decided(&answer), (true, true), "{algorithm:?}: the repeat answered");
             assert_eq!(left(&limits, &check).await, at, "{algorithm:?}: taken once");
         }
-        // Without a name nobody can tell; it is not sent again.
+        // Without a name the effect is unknown; it is not sent again.
         proxy.cut(b"EVALSHA", Cut::After);
         let lost = limits.check(Call::one(&check, None).expect("a call")).await;
         assert!(matches!(lost, Err(Error::Unknown(_))), "{algorithm:?}: {lost:?}");

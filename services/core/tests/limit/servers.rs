@@ -6,8 +6,8 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
 use anteroom_core::store::{Config, Error};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
 
-use crate::asked::{ask, login, rule};
-use crate::support::{TimedStore, of_cluster, open, permitted, permitted_on};
+use crate::requests::{ask, login, opened, rule};
+use crate::support::{of_cluster, open, permitted, permitted_on};
 
 /// Every operation once, by the store's own clock.
 async fn journey(limits: &Limits, key: &str) {
@@ -58,8 +58,12 @@ async fn a_slot_that_moves_forgets_no_unit() {
     let mut take = async || {
         taken += 1;
         for check in &checks {
-            let told = ask(&limits, check).await;
-            assert_eq!((told.outcome, told.remaining), (Outcome::Allowed, 6 - taken), "{check:?}");
+            let returned = ask(&limits, check).await;
+            assert_eq!(
+                (returned.outcome, returned.remaining),
+                (Outcome::Allowed, 6 - taken),
+                "{check:?}"
+            );
         }
     };
     take().await;
@@ -85,21 +89,20 @@ async fn a_slot_that_moves_forgets_no_unit() {
 
 #[tokio::test]
 async fn a_full_store_takes_nothing_and_says_so() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     for (algorithm, name) in Algorithm::ALL {
         let check = login(rule(algorithm, 3, 60), name, 1);
         ask(&limits, &check).await;
-        world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+        world.fill(true).await;
         for id in [None, Some("a")] {
             let full = limits.check(Call::one(&check, id).expect("a call")).await;
             assert!(full == Err(Error::Full), "{algorithm:?}: {full:?}");
         }
         // What takes nothing is answered.
-        let asked = ask(&limits, &Check { cost: 0, ..check }).await;
-        assert_eq!(asked.remaining, 2, "{algorithm:?}");
+        let checked = ask(&limits, &Check { cost: 0, ..check }).await;
+        assert_eq!(checked.remaining, 2, "{algorithm:?}");
         assert_eq!(limits.forget("login", name, None).await, Ok(true));
-        world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+        world.fill(false).await;
         assert_eq!(ask(&limits, &check).await.remaining, 2, "{algorithm:?}");
     }
 }
@@ -107,8 +110,7 @@ async fn a_full_store_takes_nothing_and_says_so() {
 /// A TTL is two windows at least behind the last unit, and at most four.
 #[tokio::test]
 async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     for window in [60, 600, 86_400] {
         for (algorithm, name) in Algorithm::ALL {
             let check = login(rule(algorithm, 50, window), name, 1);
@@ -130,8 +132,7 @@ async fn promise_13_every_key_has_a_ttl_of_two_to_four_windows() {
 /// A caller with a shorter window does not shorten the TTL of units that count for others.
 #[tokio::test]
 async fn promise_12_the_ttl_is_that_of_the_longest_window_of_all_callers() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     for (algorithm, name) in Algorithm::ALL {
         ask(&limits, &login(rule(algorithm, 50, 3_600), name, 1)).await;
         for _ in 0..3 {
@@ -179,8 +180,7 @@ async fn promise_13_no_unit_is_forgotten_while_it_counts() {
 /// The budget of a key, Redis' own tables included.
 #[tokio::test]
 async fn a_key_of_two_counters_or_a_bucket_takes_at_most_200_bytes() {
-    let world = TimedStore::new().await;
-    let limits = world.limits();
+    let (world, limits) = opened().await;
     let used = async || -> u64 {
         let info: String = world.redis.run(&["INFO", "memory"]).await;
         let used = info.lines().find_map(|line| line.strip_prefix("used_memory_dataset:"));

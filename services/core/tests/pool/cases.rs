@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, HoldState, Refusal, Rules, Sums};
+use anteroom_core::pool::{AmountRequest, Answer, HoldState, Refusal, Rules, Sums};
 use anteroom_core::rules::Name;
 use futures_util::future::join_all;
 
 use super::money::{
-    draw, funded, hold, is_refused, look, options, pass, sums, tick, try_hold, units,
+    draw, funded, hold, is_refused, look, opened, options, pass, sums, tick, try_hold, units,
 };
 use super::support::TimedStore;
 
@@ -34,8 +34,7 @@ async fn promise_10_of_two_draws_at_once_that_do_not_both_fit_exactly_one_is_pai
 
 #[tokio::test]
 async fn promise_10_too_much_is_refused_and_what_fits_is_paid_and_the_rest_is_left() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10 * BILLION));
+    let (_world, pool) = opened(funded(10 * BILLION)).await;
     let refusal = is_refused(draw(&pool, 12 * BILLION, "a").await);
     assert_eq!(refusal, Refusal::Insufficient { balance: 10 * BILLION });
     // Only calls that changed something are remembered.
@@ -56,7 +55,7 @@ async fn promise_10_options_are_offered_only_while_their_maximum_is_covered() {
         let offered = snapshot.options().filter(|(_, _, available)| *available);
         offered.map(|(name, _, _)| name.to_owned()).collect::<Vec<_>>()
     };
-    let option = |name: &str| Asked::Option(Name::new(name).expect("a name"));
+    let option = |name: &str| AmountRequest::Option(Name::new(name).expect("a name"));
     assert_eq!(offered().await, ["five", "one", "twenty"]);
     pool.draw(&option("twenty"), "1").await.expect("an answer");
     assert_eq!(offered().await, ["five", "one"]);
@@ -75,8 +74,7 @@ async fn promise_10_options_are_offered_only_while_their_maximum_is_covered() {
 
 #[tokio::test]
 async fn promise_10_a_hold_ends_exactly_once() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+    let (_world, pool) = opened(funded(10)).await;
     let held = hold(&pool, 6, "a").await;
     assert_eq!(
         pool.settle(held.id, units(7)).await,
@@ -102,8 +100,7 @@ async fn promise_10_a_hold_ends_exactly_once() {
 
 #[tokio::test]
 async fn promise_10_a_hold_that_is_over_and_then_cancelled_is_not_settled_late() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+    let (world, pool) = opened(funded(10)).await;
     let over = hold(&pool, 6, "over").await;
     pass(&world, &pool, 60).await;
     for _ in 0..2 {
@@ -116,8 +113,7 @@ async fn promise_10_a_hold_that_is_over_and_then_cancelled_is_not_settled_late()
 
 #[tokio::test]
 async fn promise_10_a_hold_that_is_over_is_settled_late_while_the_balance_covers_it() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+    let (world, pool) = opened(funded(10)).await;
     let (early, late) = (hold(&pool, 6, "early").await, hold(&pool, 4, "late").await);
     pass(&world, &pool, 60).await;
     assert_eq!(sums(&pool).await.balance, 10);
@@ -136,15 +132,14 @@ async fn promise_10_a_hold_that_is_over_is_settled_late_while_the_balance_covers
 
 #[tokio::test]
 async fn promise_10_no_refusal_is_wrong_because_of_holds_that_are_over() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(1_000));
+    let (world, pool) = opened(funded(1_000)).await;
     join_all((0..1_000).map(|n| {
         let pool = pool.clone();
         async move { hold(&pool, 1, &n.to_string()).await }
     }))
     .await;
     assert_eq!(sums(&pool).await.balance, 0);
-    // One tick moves time on and takes 50 back; the rest is over, and stands there still.
+    // One tick moves time on and takes 50 back; the rest is over, and still there.
     for _ in 0..12 {
         world.pass(Duration::from_secs(5));
         if world.now() < super::support::START + 60 * super::support::SECOND {
@@ -156,9 +151,8 @@ async fn promise_10_no_refusal_is_wrong_because_of_holds_that_are_over() {
 }
 
 #[tokio::test]
-async fn promise_11_a_repeat_is_told_the_first_answer_and_another_payload_is_refused() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+async fn promise_11_a_repeat_gets_the_first_answer_and_another_payload_is_refused() {
+    let (_world, pool) = opened(funded(10)).await;
     let first = hold(&pool, 4, "a").await;
     draw(&pool, 3, "a").await;
     let again = try_hold(&pool, 4, "a").await;
@@ -175,8 +169,7 @@ async fn promise_11_a_repeat_is_told_the_first_answer_and_another_payload_is_ref
 
 #[tokio::test]
 async fn promise_12_an_outage_of_the_store_ends_no_hold() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+    let (world, pool) = opened(funded(10)).await;
     let held = hold(&pool, 4, "a").await;
     world.pass(Duration::from_secs(3_600));
     let looked = pool.look(held.id).await.expect("an answer").expect("a hold");
@@ -190,8 +183,7 @@ async fn promise_12_an_outage_of_the_store_ends_no_hold() {
 
 #[tokio::test]
 async fn sums_stay_within_what_lua_counts_exactly() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(anteroom_core::rules::MAX_AMOUNT - 1));
+    let (_world, pool) = opened(funded(anteroom_core::rules::MAX_AMOUNT - 1)).await;
     assert_eq!(pool.fund(units(2), "a").await, Ok(Answer::Refused(Refusal::TooLarge)));
     assert!(matches!(pool.fund(units(1), "a").await, Ok(Answer::Done(_))));
     let held = hold(&pool, anteroom_core::rules::MAX_AMOUNT - 2, "b").await;
@@ -202,9 +194,8 @@ async fn sums_stay_within_what_lua_counts_exactly() {
 }
 
 #[tokio::test]
-async fn an_emptied_store_gives_birth_to_the_pool_anew_and_a_change_of_the_file_does_not() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+async fn an_emptied_store_gets_the_pool_again_and_a_changed_file_gives_no_funds() {
+    let (world, pool) = opened(funded(10)).await;
     draw(&pool, 4, "a").await;
     assert!(
         pool.apply_rules(&Rules { funds: Some(99), ..Rules::default() }).await.expect("written")
@@ -219,8 +210,7 @@ async fn an_emptied_store_gives_birth_to_the_pool_anew_and_a_change_of_the_file_
 
 #[tokio::test]
 async fn a_hold_is_known_for_a_day_past_its_end() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10));
+    let (world, pool) = opened(funded(10)).await;
     let held = hold(&pool, 4, "a").await;
     // A day and 5 s, as fast as queue time goes with a tick every 5 s.
     for _ in 0..17_281 {
@@ -245,8 +235,7 @@ async fn a_hold_is_known_for_a_day_past_its_end() {
 async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
     let meta = "anteroom:v1:pool:{reward}:meta";
     for loss in [&["DEL", meta][..], &["HDEL", meta, "epoch"]] {
-        let world = TimedStore::new().await;
-        let pool = world.pool("reward", funded(100));
+        let (world, pool) = opened(funded(100)).await;
         let (left, late) = (hold(&pool, 30, "left").await, hold(&pool, 20, "late").await);
         draw(&pool, 5, "a").await;
         world.redis.run::<i64>(loss).await;
@@ -267,9 +256,8 @@ async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
 }
 
 #[tokio::test]
-async fn promise_11_a_repeat_of_a_hold_that_is_over_is_told_so() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(100));
+async fn promise_11_a_repeat_of_a_hold_that_is_over_shows_that() {
+    let (_world, pool) = opened(funded(100)).await;
     let again = async |id| match try_hold(&pool, 10, id).await {
         Answer::Repeated(hold) => hold.expires_in,
         other => panic!("no repeat: {other:?}"),

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, HoldId, Pool, Refusal, Rules};
+use anteroom_core::pool::{AmountRequest, Answer, HoldId, Pool, Refusal, Rules};
 use anteroom_core::store::{Config, Error, Store};
 use anteroom_testkit::{Cut, PATIENCE, Proxy, Redis};
 use rand::rngs::StdRng;
@@ -30,22 +30,23 @@ impl Payment {
 
     /// Asks for it; whether it is paid.
     async fn ask(&self, pool: &Pool) -> Result<bool, Error> {
-        let told = match self {
-            Self::Draw { id, amount } => match pool.draw(&Asked::Amount(units(*amount)), id).await?
-            {
-                Answer::Done(it) | Answer::Repeated(it) => it.amount,
-                Answer::Refused(refusal) => {
-                    is_short(refusal, *amount);
-                    return Ok(false);
+        let returned = match self {
+            Self::Draw { id, amount } => {
+                match pool.draw(&AmountRequest::Amount(units(*amount)), id).await? {
+                    Answer::Done(it) | Answer::Repeated(it) => it.amount,
+                    Answer::Refused(refusal) => {
+                        is_short(refusal, *amount);
+                        return Ok(false);
+                    }
                 }
-            },
+            }
             Self::Settle { hold, amount } => match pool.settle(*hold, units(*amount)).await? {
                 Answer::Done(it) | Answer::Repeated(it) => it.amount,
                 // It was cancelled, settled for another amount, or is over and not covered.
                 Answer::Refused(_) => return Ok(false),
             },
         };
-        assert_eq!(told, self.amount());
+        assert_eq!(returned, self.amount());
         Ok(true)
     }
 }
@@ -66,7 +67,7 @@ struct Caller {
     settled: HashSet<HoldId>,
     /// What it never heard of, which may have been done.
     doubtful: Vec<Payment>,
-    /// What it was told that is paid.
+    /// What its answers say that is paid.
     paid: u64,
 }
 
@@ -103,8 +104,8 @@ impl Caller {
     async fn pays(&mut self, payment: Payment, times: u32) {
         let (mut is_paid, mut is_doubtful) = (false, false);
         for _ in 0..times {
-            let asked = payment.ask(&self.pool);
-            match gives_up_now_and_then(self.random.random(), asked).await {
+            let call = payment.ask(&self.pool);
+            match gives_up_now_and_then(self.random.random(), call).await {
                 Some(it) => is_paid |= it,
                 None => is_doubtful = true,
             }
@@ -118,8 +119,8 @@ impl Caller {
 
     async fn holds(&mut self, id: &str, amount: u64, times: u32) {
         for _ in 0..times {
-            let asked = Asked::Amount(units(amount));
-            let held = self.pool.hold(&asked, id);
+            let request = AmountRequest::Amount(units(amount));
+            let held = self.pool.hold(&request, id);
             match gives_up_now_and_then(self.random.random(), held).await {
                 Some(Answer::Done(it) | Answer::Repeated(it)) => self.holds.push(it.id),
                 Some(Answer::Refused(refusal)) => is_short(refusal, amount),
@@ -139,7 +140,8 @@ impl Caller {
         }
     }
 
-    /// Asks again, now that all is calm, for what it never heard of. All that it was told is paid.
+    /// Asks again, now that all is calm, for what it has no answer to. All that its answers say is
+    /// paid.
     async fn clears(mut self, pool: Pool) -> u64 {
         for payment in std::mem::take(&mut self.doubtful) {
             if payment.ask(&pool).await.expect("nothing is broken now") {
@@ -150,15 +152,15 @@ impl Caller {
     }
 }
 
-/// The answer, for who waits for it, and has one: whoever goes away in the middle hears nothing.
+/// The answer, if the caller waits for it: one that goes away in the middle gets none.
 async fn gives_up_now_and_then<T>(
     random: u32,
-    asked: impl Future<Output = Result<T, Error>>,
+    call: impl Future<Output = Result<T, Error>>,
 ) -> Option<T> {
     let answer = if random.is_multiple_of(20) {
-        tokio::time::timeout(Duration::from_micros(200), asked).await.ok()?
+        tokio::time::timeout(Duration::from_micros(200), call).await.ok()?
     } else {
-        asked.await
+        call.await
     };
     match answer {
         Ok(answer) => Some(answer),
@@ -173,7 +175,7 @@ async fn play(pools: Vec<Pool>, operations: u64) -> Vec<Caller> {
     callers.collect::<JoinSet<_>>().join_all().await
 }
 
-/// The pool adds up by its own ledger, and has paid what its callers were told, to the unit.
+/// The pool adds up by its own ledger, and has paid what its callers' answers say, to the unit.
 async fn adds_up(pool: &Pool, callers: Vec<Caller>) {
     let clearing = callers.into_iter().map(|caller| caller.clears(pool.clone()));
     let paid: u64 = clearing.collect::<JoinSet<_>>().join_all().await.into_iter().sum();

@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anteroom_core::pool::{Movement, Rules, Sums};
 
-use super::money::{draw, funded, hold, pass, sums, tick, units};
+use super::money::{draw, funded, hold, opened, pass, sums, tick, units};
 use super::support::{START, TimedStore};
 
 #[tokio::test]
 async fn every_movement_has_a_line() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(100));
+    let (world, pool) = opened(funded(100)).await;
     let (one, two) = (hold(&pool, 10, "1").await, hold(&pool, 20, "2").await);
     draw(&pool, 5, "d").await;
     pool.settle(one.id, units(4)).await.expect("an answer");
@@ -20,10 +19,10 @@ async fn every_movement_has_a_line() {
     pool.settle(three.id, units(6)).await.expect("an answer");
     pool.fund(units(1), "f").await.expect("an answer");
     let ledger = pool.ledger(0, 200).await.expect("a look");
-    let told: Vec<_> =
+    let lines: Vec<_> =
         ledger.lines.iter().map(|it| (it.movement, it.amount, it.released, it.balance)).collect();
     assert_eq!(
-        told,
+        lines,
         [
             (Movement::Funded, 100, 0, 100),
             (Movement::Held, 10, 0, 90),
@@ -75,8 +74,7 @@ async fn lines_that_are_old_are_summed_up_and_the_audit_still_holds() {
 
 #[tokio::test]
 async fn an_audit_of_many_lines_goes_in_parts_and_finds_what_is_wrong() {
-    let world = TimedStore::new().await;
-    let pool = world.pool("reward", funded(10_000));
+    let (world, pool) = opened(funded(10_000)).await;
     for n in 0..1_200 {
         draw(&pool, 2, &n.to_string()).await;
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, Drawn, Hold, Pool, Refusal, Rules, Snapshot, Sums};
+use anteroom_core::pool::{
+    AmountRequest, Answer, Drawn, Hold, Pool, Refusal, Rules, Snapshot, Sums,
+};
 use anteroom_core::rules::{Amount, Amounts};
 use anteroom_core::store::Store;
 
@@ -24,6 +26,13 @@ impl TimedStore {
     }
 }
 
+/// A store of its own, and a pool on it by these rules.
+pub async fn opened(rules: Rules) -> (TimedStore, Pool) {
+    let world = TimedStore::new().await;
+    let pool = world.pool("reward", rules);
+    (world, pool)
+}
+
 /// One that goes by the store's own clock.
 pub fn open(store: &Store, name: &str, rules: Rules) -> Pool {
     Pool::open(store, name, rules, 100_000)
@@ -35,11 +44,11 @@ pub fn units(amount: u64) -> Amount {
 }
 
 pub async fn draw(pool: &Pool, amount: u64, id: &str) -> Answer<Drawn> {
-    pool.draw(&Asked::Amount(units(amount)), id).await.expect("an answer")
+    pool.draw(&AmountRequest::Amount(units(amount)), id).await.expect("an answer")
 }
 
 pub async fn try_hold(pool: &Pool, amount: u64, id: &str) -> Answer<Hold> {
-    pool.hold(&Asked::Amount(units(amount)), id).await.expect("an answer")
+    pool.hold(&AmountRequest::Amount(units(amount)), id).await.expect("an answer")
 }
 
 pub async fn hold(pool: &Pool, amount: u64, id: &str) -> Hold {

@@ -9,7 +9,7 @@ use anteroom_core::queue::{
 };
 use futures_util::future::join_all;
 
-use super::line::{address, capacity, join, joined_from, look, rate, tick, visitor};
+use super::line::{address, capacity, join, joined_from, look, rate, room, tick, visitor};
 use super::support::TimedStore;
 
 /// Rules with a capacity by which an address may hold so many places.
@@ -46,8 +46,7 @@ fn key(name: &str) -> String {
 
 #[tokio::test]
 async fn an_address_holds_no_more_places_and_others_join() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", at_most(3, 2)).await;
+    let (_world, queue) = room(at_most(3, 2)).await;
     let [one, other] = [1, 2].map(|n| address(&queue, n));
     for n in 0..3 {
         joins(&queue, n, one).await.expect("a place");
@@ -135,8 +134,7 @@ async fn a_place_that_has_ended_counts_no_more() {
 
 #[tokio::test]
 async fn an_ipv6_64_is_one_address_and_a_48_holds_8_times_as_many() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", at_most(2, 1_000)).await;
+    let (_world, queue) = room(at_most(2, 1_000)).await;
     let from = |site: u16, subscriber: u16, host: u16| {
         let address = Ipv6Addr::new(0x2001, 0xdb8, site, subscriber, 0, 0, 0, host);
         joined_from(&queue, IpAddr::from(address))
@@ -180,13 +178,12 @@ async fn without_a_number_it_is_a_quarter_of_the_capacity_in_force() {
 /// One client keeps all its tokens.
 #[tokio::test]
 async fn of_600_joins_of_one_address_75_hold_a_place() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(300)).await;
+    let (_world, queue) = room(capacity(300)).await;
     let from = address(&queue, 1);
-    let asked = (0..600).map(|n| queue.join_from(visitor(&queue, n), from));
-    let told = join_all(asked).await;
-    let held = told.iter().filter(|join| matches!(join, Ok(Join::Created(..)))).count();
-    let refused = told.iter().filter(|join| matches!(join, Ok(Join::AddressFull))).count();
+    let calls = (0..600).map(|n| queue.join_from(visitor(&queue, n), from));
+    let returned = join_all(calls).await;
+    let held = returned.iter().filter(|join| matches!(join, Ok(Join::Created(..)))).count();
+    let refused = returned.iter().filter(|join| matches!(join, Ok(Join::AddressFull))).count();
     assert_eq!((held, refused), (75, 525));
     let honest = ask(&queue, 1_000, address(&queue, 2)).await;
     assert!(matches!(honest, Join::Created(_, place) if place.status() == Status::Ready));
@@ -194,14 +191,13 @@ async fn of_600_joins_of_one_address_75_hold_a_place() {
 
 #[tokio::test]
 async fn joins_that_share_a_call_are_counted_one_by_one() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", at_most(4, 2)).await;
+    let (_world, queue) = room(at_most(4, 2)).await;
     let [one, other] = [1, 2].map(|n| address(&queue, n));
     // Each third is a repeat, and every address comes in turn.
     let whom: Vec<_> = (0..60).map(|n| (n - n % 3 / 2, [one, other][n as usize % 2])).collect();
-    let told = join_all(whom.iter().map(|(n, from)| ask(&queue, *n, *from))).await;
+    let returned = join_all(whom.iter().map(|(n, from)| ask(&queue, *n, *from))).await;
     let mut held = BTreeMap::new();
-    for ((n, from), join) in whom.into_iter().zip(told) {
+    for ((n, from), join) in whom.into_iter().zip(returned) {
         let places: &mut Vec<u64> = held.entry(from == one).or_default();
         match join {
             Join::Created(..) => places.push(n),
@@ -228,8 +224,7 @@ async fn a_first_place_that_was_not_counted_is_taken_off_the_bound() {
 /// An older version's scripts end places without this part.
 #[tokio::test]
 async fn places_that_ended_unseen_count_until_no_older_one_is_held() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", at_most(3, 1)).await;
+    let (world, queue) = room(at_most(3, 1)).await;
     let from = address(&queue, 1);
     let (oldest, _) = join(&queue, 0).await;
     let unseen = [1, 2].map(|n| (n, visitor(&queue, n)));
@@ -256,8 +251,7 @@ async fn places_that_ended_unseen_count_until_no_older_one_is_held() {
 #[tokio::test]
 async fn the_last_524_288_tickets_count() {
     const RING: u64 = 1 << 19;
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", at_most(3, 1)).await;
+    let (world, queue) = room(at_most(3, 1)).await;
     let [one, other] = [1, 2].map(|n| address(&queue, n));
     // Tickets 1 and 2 are given to one address, then most of a lap to none.
     let kept = [joins(&queue, 0, one).await, joins(&queue, 1, one).await].map(Option::unwrap);
@@ -279,8 +273,7 @@ async fn the_last_524_288_tickets_count() {
 #[tokio::test]
 async fn counts_of_another_life_are_dropped() {
     for field in ["ticket", "counted_upto"] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", at_most(3, 1)).await;
+        let (world, queue) = room(at_most(3, 1)).await;
         let from = address(&queue, 1);
         assert_eq!(fills(&queue, 0, from).await, 3);
         for set in ["waiting", "ready", "admitted"] {
@@ -297,8 +290,7 @@ async fn counts_of_another_life_are_dropped() {
 #[tokio::test]
 async fn a_lost_key_of_the_counts_neither_refuses_an_address_for_ever_nor_counts_twice() {
     for lost in ["joined_from", "per_address"] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", at_most(3, 1)).await;
+        let (world, queue) = room(at_most(3, 1)).await;
         let from = address(&queue, 1);
         let older = [0, 1, 2].map(|n| joins(&queue, n, from));
         let older = join_all(older).await;
@@ -315,8 +307,7 @@ async fn a_lost_key_of_the_counts_neither_refuses_an_address_for_ever_nor_counts
 /// 4 bytes a ticket, and a short field for each number of an address.
 #[tokio::test]
 async fn what_is_kept_is_bounded_and_empty_when_no_place_is_held() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", at_most(3, 1)).await;
+    let (world, queue) = room(at_most(3, 1)).await;
     let joins = (0..2_000).map(|n| ask(&queue, n, address(&queue, n)));
     let created: Vec<_> = join_all(joins)
         .await

@@ -1,5 +1,5 @@
-//! What visitors are told of their wait, held to how long they wait: rooms in virtual time whose
-//! sessions end at random, and what is told of a line into which places have returned.
+//! Estimated waits, compared with the true ones: rooms in virtual time whose sessions end at
+//! random, and the estimates in a line into which places have returned.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use anteroom_core::queue::{Override, Pace, PlaceRef, Queue, Rules, State, Status
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{before, capacity, join, look, rate, tick};
+use super::line::{before, capacity, join, join_each, look, rate, room, tick};
 use super::support::TimedStore;
 
 /// How long visitors stay.
@@ -48,12 +48,12 @@ fn scenario(rules: Rules, stay: Stay, stay_seconds: f64) -> Scenario {
 /// A visitor in line.
 struct Waiting {
     of: PlaceRef,
-    /// What it was told at each look: when, the median and the slow wait.
-    told: Vec<(u64, Duration, Option<Duration>)>,
+    /// The estimate at each look: when, the median and the slow wait.
+    estimates: Vec<(u64, Duration, Option<Duration>)>,
 }
 
-/// What came of the looks: how many were told nothing, and of each of the others how long the wait
-/// was and what was told.
+/// What came of the looks: how many got no estimate, and of each of the others the true wait and
+/// the estimate.
 #[derive(Default)]
 struct Looks {
     unknown: usize,
@@ -65,15 +65,18 @@ impl Looks {
         self.unknown as f64 / (self.unknown + self.known.len()) as f64
     }
 
-    /// By how much half of them were told more than the truth, in parts of it.
+    /// By how much half of the estimates were above the truth, in parts of it.
     fn median_error(&self) -> f64 {
-        let mut errors: Vec<_> =
-            self.known.iter().map(|(truth, told, _)| (told - truth) / truth.max(1.0)).collect();
+        let mut errors: Vec<_> = self
+            .known
+            .iter()
+            .map(|(truth, estimate, _)| (estimate - truth) / truth.max(1.0))
+            .collect();
         errors.sort_by(f64::total_cmp);
         errors.get(errors.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// How many of those who were told a slow wait waited no longer.
+    /// How many of those with a slow wait waited no longer.
     fn kept_share(&self) -> f64 {
         let slow: Vec<_> =
             self.known.iter().filter_map(|(truth, _, slow)| Some((*truth, (*slow)?))).collect();
@@ -86,13 +89,16 @@ impl Looks {
         let (error, kept) = (self.median_error(), self.kept_share());
         eprintln!("{what}: {looks} looks, unknown {unknown:.3}, error {error:+.3}, p90 {kept:.3}");
         assert!(looks >= 200, "{what}: {looks} looks");
-        assert!(unknown < 0.05, "{what}: {unknown:.2} were told nothing");
-        assert!(error.abs() <= 0.2, "{what}: half of them were told {error:+.2} or more too much");
+        assert!(unknown < 0.05, "{what}: {unknown:.2} got no estimate");
+        assert!(
+            error.abs() <= 0.2,
+            "{what}: half of the estimates were {error:+.2} or more too much"
+        );
         assert!(kept >= 0.85, "{what}: {kept:.2} waited no longer than the slow wait");
     }
 }
 
-/// These rules, by which nobody's time is up.
+/// These rules, by which no time is up.
 fn patient(rules: Rules) -> Rules {
     let day = Duration::from_secs(86_400);
     Rules {
@@ -123,7 +129,7 @@ async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
     let mut looks = Looks::default();
     while second < hall.to || watched > 0 {
         second += STEP;
-        assert!(second < 2 * hall.to, "those who were told something are promoted");
+        assert!(second < 2 * hall.to, "those with an estimate are promoted");
         let now = second as f64;
         world.pass(Duration::from_secs(STEP));
         if let Some((_, longer)) = hall.then.filter(|(at, longer)| second >= *at && stay != *longer)
@@ -141,7 +147,7 @@ async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
             let stays = choose.random::<f64>() >= hall.give_up * STEP as f64;
             if !stays {
                 gone.push(waiting.of);
-                watched -= waiting.told.len();
+                watched -= waiting.estimates.len();
             }
             stays
         });
@@ -153,7 +159,7 @@ async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
         });
         for (of, place) in futures_util::future::join_all(joins).await {
             if place.status() == Status::Waiting {
-                line.push_back(Waiting { of, told: Vec::new() });
+                line.push_back(Waiting { of, estimates: Vec::new() });
             } else {
                 queue.claim(of).await.expect("a claim");
                 inside.push((now + ends_in(stay), of));
@@ -164,10 +170,10 @@ async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
         let next: Vec<_> = line.drain(..turns).collect();
         let claims = next.iter().map(|waiting| queue.claim(waiting.of));
         futures_util::future::try_join_all(claims).await.expect("claims");
-        for Waiting { of, told } in next {
+        for Waiting { of, estimates } in next {
             inside.push((now + ends_in(stay), of));
-            watched -= told.len();
-            looks.known.extend(told.into_iter().map(|(at, eta, slow)| {
+            watched -= estimates.len();
+            looks.known.extend(estimates.into_iter().map(|(at, eta, slow)| {
                 ((second - at) as f64, eta.as_secs_f64(), slow.map(|slow| slow.as_secs_f64()))
             }));
         }
@@ -178,7 +184,7 @@ async fn play(world: &TimedStore, hall: &Scenario) -> Looks {
             match place.eta().0 {
                 None => looks.unknown += 1,
                 Some(eta) => {
-                    line[at].told.push((second, eta, place.eta().1));
+                    line[at].estimates.push((second, eta, place.eta().1));
                     watched += 1;
                 }
             }
@@ -260,9 +266,7 @@ async fn estimates_are_true_at_a_rate() {
 async fn estimates_follow_a_rule_that_changes() {
     let world = TimedStore::new().await;
     let queue = world.queue("hall", rate(1, Duration::from_secs(5), Pace::Even)).await;
-    for n in 0..40 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..40).await;
     // Twelve turns in a minute are counted.
     for _ in 0..600 {
         world.pass(Duration::from_millis(100));
@@ -275,9 +279,7 @@ async fn estimates_follow_a_rule_that_changes() {
     queue.override_rules(&faster, None).await.expect("an override");
     world.pass(Duration::from_millis(100));
     tick(&queue).await;
-    for n in 41..341 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 41..341).await;
     let last = join(&queue, 341).await.0;
     let fast = look(&queue, last).await.eta().0.expect("a wait");
     assert!((5.0..15.0).contains(&fast.as_secs_f64()), "300 places, 30 a second: {fast:?}");
@@ -288,8 +290,8 @@ async fn estimates_follow_a_rule_that_changes() {
 }
 
 /// Where capacity makes turns rare it still does when it changes, and a batch that is no bound
-/// tells nothing: nobody's turn comes until the room has emptied down to a lower one, and a line
-/// that was told of the batch would come at once.
+/// says nothing: no turn comes until the room has emptied down to a lower one, and by the batch a
+/// line would come at once.
 #[tokio::test]
 async fn estimates_in_a_full_room_follow_a_capacity_that_changes() {
     for batch in [Some(2_200), None] {
@@ -306,7 +308,7 @@ async fn estimates_in_a_full_room_follow_a_capacity_that_changes() {
                 line.push_back(of);
             }
         }
-        let told = async |queue: &Queue, of: PlaceRef| {
+        let wait = async |queue: &Queue, of: PlaceRef| {
             look(queue, of).await.eta().0.expect("a wait").as_secs_f64()
         };
         // One turn in six seconds, for five minutes.
@@ -322,7 +324,7 @@ async fn estimates_in_a_full_room_follow_a_capacity_that_changes() {
             }
         }
         let last = *line.back().expect("a place in line");
-        let before = told(&queue, last).await;
+        let before = wait(&queue, last).await;
         assert!((850.0..1_000.0).contains(&before), "150 places, one in 6 s: {before}");
         let change = async |capacity| {
             let rules = [Override::Capacity(capacity)];
@@ -331,13 +333,13 @@ async fn estimates_in_a_full_room_follow_a_capacity_that_changes() {
                 world.pass(Duration::from_millis(100));
                 assert_eq!(tick(&queue).await, 0, "the room is full");
             }
-            told(&queue, last).await
+            wait(&queue, last).await
         };
         let half = change(Some(5)).await;
         assert!((1.9..2.1).contains(&(half / before)), "{half} after {before}");
         for capacity in [4, 5].into_iter().cycle().take(30) {
-            let told = change(Some(capacity)).await;
-            assert!(told > 0.9 * half, "capacity {capacity}: {told} after {half}");
+            let estimate = change(Some(capacity)).await;
+            assert!(estimate > 0.9 * half, "capacity {capacity}: {estimate} after {half}");
         }
         let again = change(None).await;
         assert!((0.9..1.1).contains(&(again / before)), "{again} after {before}");
@@ -382,10 +384,7 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
     let queue = world.queue("q", rules).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
-    let mut places = Vec::new();
-    for n in 0..180 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..180).await;
     heard(&queue, &places).await;
     let (sleepers, others) = places.split_at(120);
     for _ in 0..15 {
@@ -409,15 +408,15 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
     }
     let (new, place) = join(&queue, 1_000).await;
     assert_eq!((place.position(), before(&place)), (61, Some(180)));
-    // Together in one call they are told the same.
+    // Together in one call they get the same.
     let (again, last) = tokio::join!(look(&queue, new), look(&queue, sleepers[119]));
     assert_eq!((before(&again), before(&last)), (Some(180), Some(119)));
 
     queue.override_rules(&[Override::State(None)], None).await.expect("an override");
-    let told = look(&queue, new).await;
-    let told_back = look(&queue, sleepers[79]).await;
-    assert_eq!((before(&told), told.eta().0), (None, Some(Duration::from_millis(90_500))));
-    assert_eq!((told_back.position(), told_back.eta().0), (1, Some(Duration::from_secs(40))));
+    let joined = look(&queue, new).await;
+    let returned = look(&queue, sleepers[79]).await;
+    assert_eq!((before(&joined), joined.eta().0), (None, Some(Duration::from_millis(90_500))));
+    assert_eq!((returned.position(), returned.eta().0), (1, Some(Duration::from_secs(40))));
     let (mut waited, mut waited_back) = (0, None);
     while look(&queue, new).await.status() == Status::Waiting {
         heard(&queue, &places).await;
@@ -428,19 +427,16 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
         }
         assert!(waited < 200, "it is promoted");
     }
-    assert!((85..=95).contains(&waited), "told 90.5 s, waited {waited}");
-    assert!((37..=43).contains(&waited_back.unwrap_or(0)), "told 40 s, waited {waited_back:?}");
+    assert!((85..=95).contains(&waited), "estimate 90.5 s, waited {waited}");
+    assert!((37..=43).contains(&waited_back.unwrap_or(0)), "estimate 40 s, waited {waited_back:?}");
 }
 
 #[tokio::test]
 async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(100, Duration::from_secs(10), Pace::Even)).await;
+    let (world, queue) = room(rate(100, Duration::from_secs(10), Pace::Even)).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
-    for n in 0..20 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..20).await;
     world.pass(Duration::from_secs(3_600));
     assert_eq!(tick(&queue).await, 0, "queue time has leapt");
     let (of, _) = join(&queue, 20).await;
@@ -451,8 +447,8 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
     assert_eq!(look(&queue, of).await.eta().0, Some(Duration::from_secs(56)));
 }
 
-/// Most of a line close their tabs at once: nobody counts on more of the same, neither when they
-/// are passed over nor when their places end.
+/// Most of a line close their tabs at once: no estimate expects more of the same, neither when they
+/// are skipped nor when their places end.
 #[tokio::test]
 async fn estimates_do_not_take_one_departure_for_a_habit() {
     let world = TimedStore::new().await;
@@ -463,10 +459,7 @@ async fn estimates_do_not_take_one_departure_for_a_habit() {
         ..rate(1, Duration::from_secs(10), Pace::Batch)
     };
     let queue = world.queue("q", rules).await;
-    let mut places = Vec::new();
-    for n in 0..600 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..600).await;
     heard(&queue, &places).await;
     let stays: Vec<_> = places.iter().copied().skip(2).step_by(4).collect();
     let last = *stays.last().expect("some");
@@ -480,12 +473,13 @@ async fn estimates_do_not_take_one_departure_for_a_habit() {
         }
         let ahead = stays.len() - served;
         let place = look(&queue, last).await;
-        // Once all the others have been passed over.
+        // Once all the others have been skipped.
         if step >= 16 {
-            let (told, truth) = (place.eta().0.expect("known").as_secs_f64(), 10.0 * ahead as f64);
+            let (estimate, truth) =
+                (place.eta().0.expect("known").as_secs_f64(), 10.0 * ahead as f64);
             assert!(
-                (0.75..=1.25).contains(&(told / truth)),
-                "after {} s: told {told}, truth {truth}",
+                (0.75..=1.25).contains(&(estimate / truth)),
+                "after {} s: estimate {estimate}, truth {truth}",
                 15 * step
             );
             looks += 1;

@@ -6,27 +6,18 @@ use anteroom_core::queue::{GoneReason, Join, Leave, Override, Queue, Rules, Stat
 use anteroom_core::store::Error;
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, look, status, tick, visitor};
+use super::line::{capacity, join, join_each, look, room, status, tick, visitor};
 use super::support::{SECOND, TimedStore};
-
-async fn fill(world: &TimedStore, full: bool) {
-    let limit = if full { "1" } else { "0" };
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", limit]).await;
-}
 
 /// A queue with one ready, one active and three waiting, on a store that is full now.
 async fn full() -> (TimedStore, Queue, Vec<anteroom_core::queue::PlaceRef>) {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
-    let mut places = Vec::new();
-    for n in 0..5 {
-        places.push(join(&queue, n).await.0);
-    }
+    let (world, queue) = room(capacity(2)).await;
+    let places = join_each(&queue, 0..5).await;
     queue.claim(places[1]).await.expect("a claim");
     for of in &places[2..] {
         look(&queue, *of).await;
     }
-    fill(&world, true).await;
+    world.fill(true).await;
     (world, queue, places)
 }
 
@@ -43,7 +34,7 @@ async fn a_join_that_needs_memory_is_refused_and_those_beside_it_are_answered() 
     }
     assert_eq!(queue.snapshot().await.expect("a snapshot").last_ticket, 5);
     assert_eq!(look(&queue, places[2]).await.position(), 1);
-    fill(&world, false).await;
+    world.fill(false).await;
     assert_eq!(join(&queue, 100).await.0.ticket, 6);
 }
 
@@ -90,8 +81,7 @@ async fn the_line_moves_on_until_the_room_is_empty() {
 /// that needs memory.
 #[tokio::test]
 async fn renewals_that_cut_sessions_go_on() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", Rules { local_answers: true, ..capacity(3) }).await;
+    let (world, queue) = room(Rules { local_answers: true, ..capacity(3) }).await;
     // At the birth of a queue slots are withheld for a moment.
     world.pass(Duration::from_millis(200));
     tick(&queue).await;
@@ -103,7 +93,7 @@ async fn renewals_that_cut_sessions_go_on() {
     }
     let shorter = [Override::SessionTtl(Some(Duration::from_secs(60)))];
     queue.override_rules(&shorter, None).await.expect("an override");
-    fill(&world, true).await;
+    world.fill(true).await;
     for renewed in join_all(places.iter().map(|of| queue.renew(*of))).await {
         let Ok(Visit::Here(place)) = renewed else { panic!("{renewed:?}") };
         assert_eq!(place.expires_in(), Some(Duration::from_secs(60)));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_core::breaker::{State as BreakerState, Totals};
 use anteroom_core::queue::{BreakerReading, Health, Override, Pace, Queue, Rules, State, Status};
 
-use super::line::{before, capacity, join, look, rate};
+use super::line::{before, capacity, join, join_each, look, rate, room};
 use super::support::{SECOND, TimedStore};
 
 const OPEN_FOR: Duration = Duration::from_secs(10);
@@ -59,29 +59,26 @@ async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Qu
     let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
     let queue = world.queue(name, rules).await;
     tick(&queue, &reading(BreakerState::Open, 1)).await;
-    for n in 0..visitors {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..visitors).await;
     queue
 }
 
 #[tokio::test]
 async fn in_fallback_nobody_is_promoted_from_the_next_tick_on() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(5)).await;
+    let (world, queue) = room(capacity(5)).await;
     tick(&queue, &reading(BreakerState::Closed, 1)).await;
     assert_eq!(join(&queue, 0).await.1.status(), Status::Ready);
     tick(&queue, &reading(BreakerState::Open, 2)).await;
     let (waiting, place) = join(&queue, 1).await;
     assert_eq!(place.status(), Status::Waiting, "no join is promoted at once either");
     assert_eq!(tick(&queue, &reading(BreakerState::Open, 2)).await, 0);
-    assert_eq!(look(&queue, waiting).await.eta(), (None, None), "nobody can tell");
+    assert_eq!(look(&queue, waiting).await.eta(), (None, None), "unknown");
 
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert!(snapshot.paused_by_health);
     assert_eq!((snapshot.state, snapshot.health), (State::Paused, Some(BreakerState::Open)));
     assert_eq!(snapshot.health_pace, Some(0.0));
-    // Who pauses a queue by hand is told so.
+    // An operator's pause is shown as such.
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
     let snapshot = queue.snapshot().await.expect("a snapshot");
@@ -136,7 +133,7 @@ async fn a_target_that_the_store_forgot_is_followed_anew() {
     let forgotten = reading(BreakerState::Closed, 0);
     assert_eq!(sum(&ticks(&world, &queue, 5 * 10 * TICK, &forgotten).await), 0);
     let back = sum(&ticks(&world, &queue, TICK, &forgotten).await);
-    assert_eq!(back, 12, "a quarter of 50: nobody knows that it has recovered");
+    assert_eq!(back, 12, "a quarter of 50: it is unknown whether it has recovered");
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!(snapshot.health, Some(BreakerState::Closed));
     tick(&queue, &reading(BreakerState::Open, 8)).await;
@@ -222,7 +219,7 @@ async fn half_open_does_not_wait_for_the_next_batch() {
 }
 
 #[tokio::test]
-async fn half_open_counts_the_joins_that_find_nobody_waiting() {
+async fn half_open_counts_the_joins_that_find_an_empty_line() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", capacity(50), 0).await;
     let probing = reading(BreakerState::HalfOpen, 2);
@@ -280,8 +277,9 @@ async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_i
         last = Some(join(&queue, n).await.0);
     }
     let last = last.expect("a place");
-    // The seconds that the last in line is told, and in how many of them nine of ten are promoted.
-    let told = async || {
+    // The estimates in seconds for the last in line, and in how many of them nine of ten are
+    // promoted.
+    let estimates = async || {
         let (median, slow) = look(&queue, last).await.eta();
         (median.map(|it| it.as_secs()), slow.map(|it| it.as_secs()))
     };
@@ -292,7 +290,7 @@ async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_i
         let wait = left as f64 / a_second;
         (0.9 * wait) as u64..=(1.1 * wait) as u64 + 1
     };
-    let (median, slow) = told().await;
+    let (median, slow) = estimates().await;
     assert!(good(left, 10.0).contains(&median.expect("it is known")), "{median:?}");
     assert!(slow.expect("it is known") < left / 5, "{slow:?}");
 
@@ -300,13 +298,13 @@ async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_i
     for _ in 0..6 {
         left -=
             sum(&ticks(&world, &queue, OPEN_FOR / 2, &reading(BreakerState::HalfOpen, 3)).await);
-        assert_eq!(told().await, (None, None), "nobody knows when the target recovers");
+        assert_eq!(estimates().await, (None, None), "it is unknown when the target recovers");
         assert_eq!(before(&look(&queue, last).await), Some(left - 1));
     }
     let healthy = reading(BreakerState::Closed, 4);
     for quarter in 1..=4 {
         left -= sum(&ticks(&world, &queue, OPEN_FOR / 2, &healthy).await);
-        let (median, slow) = told().await;
+        let (median, slow) = estimates().await;
         let (median, slow) = (median.expect("it is known"), slow.expect("it is known"));
         assert!(good(left, 2.5 * f64::from(quarter)).contains(&median), "{quarter}: {median}");
         assert!(slow <= 2 * median, "{quarter}: {median} and {slow}");

@@ -48,6 +48,13 @@ impl TimedStore {
     }
 }
 
+/// A store of its own, and a queue on it by these rules.
+pub async fn room(rules: Rules) -> (TimedStore, Queue) {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", rules).await;
+    (world, queue)
+}
+
 /// What the keys of a queue begin with.
 fn keys(queue: &str) -> String {
     format!("anteroom:v1:queue:{{{queue}}}:")
@@ -90,6 +97,15 @@ pub async fn join(queue: &Queue, n: u64) -> (PlaceRef, Place) {
     }
 }
 
+/// The places of these visitors, who join one after the other.
+pub async fn join_each(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<PlaceRef> {
+    let mut places = Vec::new();
+    for n in numbers {
+        places.push(join(queue, n).await.0);
+    }
+    places
+}
+
 /// Looks and expects the place to be there.
 pub async fn look(queue: &Queue, of: PlaceRef) -> Place {
     match queue.place(of).await.expect("a look") {
@@ -102,7 +118,7 @@ pub async fn status(queue: &Queue, of: PlaceRef) -> Status {
     look(queue, of).await.status()
 }
 
-/// How many are promoted before a place whose wait nobody knows.
+/// How many are promoted before a place whose wait is unknown.
 pub fn before(place: &Place) -> Option<u64> {
     match place.standing {
         Standing::Waiting { wait: Wait::Unknown { before }, .. } => Some(before),

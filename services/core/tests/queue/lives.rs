@@ -4,13 +4,12 @@ use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Join, Override, Pace, Rules, State, Status, Visit};
 
-use super::line::{capacity, join, rate, status, tick, visitor};
+use super::line::{capacity, join, join_each, rate, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 #[tokio::test]
 async fn overrides_end_each_at_its_own_time() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(5)).await;
+    let (world, queue) = room(capacity(5)).await;
     let at = |seconds| Some((START / SECOND) + seconds);
     queue.override_rules(&[Override::Capacity(Some(9))], at(60)).await.expect("an override");
     queue.override_rules(&[Override::MaxWaiting(Some(3))], at(120)).await.expect("an override");
@@ -55,8 +54,7 @@ async fn opening_times_take_joins_then_promote_then_close() {
 
 #[tokio::test]
 async fn the_last_ticket_a_double_can_count_is_never_passed() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let last = anteroom_core::queue::MAX_TICKET;
     let meta = "anteroom:v1:queue:{q}:meta";
     world.redis.run::<i64>(&["HSET", meta, "ticket", &(last - 1).to_string()]).await;
@@ -68,13 +66,10 @@ async fn the_last_ticket_a_double_can_count_is_never_passed() {
 
 #[tokio::test]
 async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(3, Duration::from_secs(60), Pace::Batch)).await;
+    let (world, queue) = room(rate(3, Duration::from_secs(60), Pace::Batch)).await;
     queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
     let (old, _) = join(&queue, 0).await;
-    for n in 1..6 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 1..6).await;
     queue.reset().await.expect("a reset");
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.depth, snapshot.ready, snapshot.last_ticket), (0, 0, 0));
@@ -90,15 +85,12 @@ async fn reset_begins_a_new_life_and_keeps_rules_and_rate() {
 /// The estimate of every 64th ticket goes to Redis with the next join.
 #[tokio::test]
 async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(1, Duration::from_secs(60), Pace::Even)).await;
+    let (world, queue) = room(rate(1, Duration::from_secs(60), Pace::Even)).await;
     let marked = async || -> u64 {
         world.redis.run(&["ZCOUNT", "anteroom:v1:queue:{q}:marks", "64", "64"]).await
     };
     for (lives, kept) in [(1, 1), (2, 0)] {
-        for n in 0..64 {
-            join(&queue, n).await;
-        }
+        join_each(&queue, 0..64).await;
         if lives == 2 {
             queue.reset().await.expect("a reset");
         }
@@ -114,23 +106,19 @@ async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
 async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
     let meta = "anteroom:v1:queue:{q}:meta";
     for loss in [&["DEL", meta][..], &["HDEL", meta, "epoch"]] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", capacity(1)).await;
+        let (world, queue) = room(capacity(1)).await;
         queue.override_rules(&[Override::MaxWaiting(Some(4))], None).await.expect("an override");
-        let mut old = Vec::new();
-        for n in 0..5 {
-            old.push(join(&queue, n).await.0);
-        }
+        let old = join_each(&queue, 0..5).await;
         queue.snapshot().await.expect("it sees the override");
         world.redis.run::<i64>(loss).await;
         for of in &old {
             assert_eq!(queue.place(*of).await, Ok(Visit::Gone(GoneReason::Lost)), "{loss:?}");
         }
         let snapshot = queue.snapshot().await.expect("a snapshot");
-        let told = (snapshot.depth, snapshot.ready, snapshot.last_ticket);
-        assert_eq!(told, (0, 0, 0), "{loss:?}");
+        let returned = (snapshot.depth, snapshot.ready, snapshot.last_ticket);
+        assert_eq!(returned, (0, 0, 0), "{loss:?}");
         assert_eq!(snapshot.rules.max_waiting, 4, "{loss:?}");
-        // In other order: a ticket that was known of an identity would be told again.
+        // In other order: a ticket that was known of an identity would be returned again.
         for (n, ticket) in [(3, 1), (0, 2), (4, 3), (1, 4), (2, 5)] {
             let (of, place) = join(&queue, n).await;
             assert_eq!((of.ticket, place.position()), (ticket, ticket - 1), "{loss:?}");
@@ -142,8 +130,7 @@ async fn promise_04_a_queue_whose_meta_hash_is_lost_begins_empty() {
 
 #[tokio::test]
 async fn a_store_without_rules_is_given_them_by_the_first_call() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     let (of, _) = join(&queue, 0).await;
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
     for key in keys {

@@ -1,4 +1,4 @@
-//! What the store does so that admission may answer for active places by itself: whoever ends
+//! What the store does so that admission may answer for active places by itself: a place that ends
 //! before the time is named, and the slot is withheld for a moment.
 
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn read(queue: &Queue, since: Option<u64>) -> Revocations {
     queue.revocations(since).await.expect("a reading")
 }
 
-/// Nobody is promoted until exactly the time that a freed slot is withheld has passed.
+/// No place is promoted until exactly the time that a freed slot is withheld has passed.
 async fn is_given_away_later(world: &TimedStore, queue: &Queue, next: PlaceRef) {
     let freed = world.now();
     for micros in [0, 100_000, 149_999] {
@@ -101,7 +101,8 @@ async fn promise_01_who_answered_by_the_rule_is_waited_for_when_it_is_taken_back
     assert_eq!(status(&queue, last).await, Status::Ready);
 }
 
-/// Nobody passes on a turn or a place in line without the store, so these need not be waited for.
+/// No visitor passes with a turn or a place in line without the store, so these need not be waited
+/// for.
 #[tokio::test]
 async fn a_turn_that_is_given_up_and_a_session_that_ends_by_itself_free_the_slot_at_once() {
     let world = TimedStore::new().await;
@@ -171,7 +172,7 @@ async fn a_scheduler_that_is_late_every_other_time_still_promotes() {
 }
 
 #[tokio::test]
-async fn a_reading_names_who_ended_before_the_time_and_nobody_else() {
+async fn a_reading_names_only_places_that_ended_before_the_time() {
     let world = TimedStore::new().await;
     let queue = queue(&world, local(5)).await;
     let places = active(&queue, 4).await;

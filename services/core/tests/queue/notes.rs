@@ -1,4 +1,4 @@
-//! Why places are gone: told for ten minutes, and then forgotten, whatever the order of the
+//! Why places are gone: returned for ten minutes, and then forgotten, whatever the order of the
 //! endings.
 
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use anteroom_core::queue::{GoneReason, PlaceRef, Queue, Visit};
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, tick};
+use super::line::{capacity, join, room, tick};
 use super::support::TimedStore;
 
 /// How many notes the store holds.
@@ -31,8 +31,7 @@ async fn visit(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<PlaceRef> {
 #[tokio::test]
 async fn notes_come_to_a_plateau_with_long_sessions_between_short_ones() {
     const EACH: u64 = 60;
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1_000_000)).await;
+    let (world, queue) = room(capacity(1_000_000)).await;
     let mut long: Vec<(u64, PlaceRef)> = Vec::new();
     let mut most = 0;
     for round in 0..220 {
@@ -60,9 +59,8 @@ async fn notes_come_to_a_plateau_with_long_sessions_between_short_ones() {
 }
 
 #[tokio::test]
-async fn a_reason_is_told_for_ten_minutes_whenever_the_place_ended() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(100)).await;
+async fn a_reason_is_returned_for_ten_minutes_whenever_the_place_ended() {
+    let (world, queue) = room(capacity(100)).await;
     for n in 0..8 {
         let of = visit(&queue, n..n + 1).await[0];
         queue.leave(of).await.expect("a leave");
@@ -78,8 +76,7 @@ async fn a_reason_is_told_for_ten_minutes_whenever_the_place_ended() {
 #[tokio::test]
 async fn ten_thousand_turns_that_lapse_together_are_swept_by_so_many_calls_as_a_second_has() {
     const CALLS: u64 = 167;
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(10_000)).await;
+    let (world, queue) = room(capacity(10_000)).await;
     let places = join_all((0..10_000).map(|n| join(&queue, n))).await;
     for _ in 0..16 {
         world.pass(Duration::from_secs(4));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Overridden, Override, Queue, Rules, State, Status};
 
-use super::line::{capacity, join, look, tick};
+use super::line::{capacity, join, look, room, tick};
 use super::support::{SECOND, START, TimedStore};
 
 const HOUR: u64 = 3_600 * SECOND;
@@ -24,8 +24,7 @@ async fn overridden(queue: &Queue) -> Vec<Overridden> {
 
 #[tokio::test]
 async fn an_override_that_a_leap_of_the_clock_ended_is_in_force_again_when_the_clock_is_right() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let end = START + HOUR;
     queue.override_rules(&[paused()], Some(end / SECOND)).await.expect("an override");
     queue.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
@@ -55,8 +54,7 @@ async fn an_override_that_a_leap_of_the_clock_ended_is_in_force_again_when_the_c
 
 #[tokio::test]
 async fn a_reason_may_be_any_text() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (_world, queue) = room(capacity(1)).await;
     for reason in ["-", "0", "soon"] {
         let overrides = [Override::Reason(Some(reason.to_owned()))];
         queue.override_rules(&overrides, None).await.expect("an override");
@@ -69,18 +67,17 @@ async fn a_reason_may_be_any_text() {
 
 #[tokio::test]
 async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(1)).await;
+    let (world, scheduler) = room(capacity(1)).await;
     let admission = world.open("q", capacity(1));
     let until = Some(START / SECOND + 60);
     admission.override_rules(&[paused()], until).await.expect("an override");
     admission.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
-    for (passed, told) in [(30, State::Paused), (40, State::Open)] {
+    for (passed, expected) in [(30, State::Paused), (40, State::Open)] {
         world.pass(Duration::from_secs(passed));
         world.empty().await;
-        assert_eq!(state(&admission).await, told);
+        assert_eq!(state(&admission).await, expected);
         let snapshot = scheduler.snapshot().await.expect("a snapshot");
-        assert_eq!((snapshot.state, snapshot.rules.capacity), (told, Some(2)));
+        assert_eq!((snapshot.state, snapshot.rules.capacity), (expected, Some(2)));
     }
     let rule = Override::Capacity(Some(2));
     assert_eq!(overridden(&admission).await, [Overridden { rule, until: None }]);
@@ -88,8 +85,7 @@ async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed
 
 #[tokio::test]
 async fn overrides_are_shown_with_value_and_end() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (_world, queue) = room(capacity(1)).await;
     let until = Some(START / SECOND + 60);
     let closes = Override::ClosesAt(Some(START / SECOND + 10));
     let reason = Override::Reason(Some("왜".to_owned()));

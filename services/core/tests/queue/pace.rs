@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Health, Override, Pace, Queue, Rules, Status};
 
-use super::line::{capacity, join, look, rate, tick};
+use super::line::{capacity, join, join_each, look, rate, room, tick};
 use super::support::{SECOND, TimedStore};
 
-/// A queue with so many in line and nobody promoted yet.
+/// A queue with so many in line and none promoted yet.
 async fn line(world: &TimedStore, name: &str, rules: Rules, visitors: u64) -> Queue {
-    // Nobody polls here: let the first poll be long in coming.
+    // No visitor polls here: let the first poll be long in coming.
     let rules = Rules { first_poll_ttl: rules.idle_ttl, ..rules };
     let queue = world.queue(name, rules).await;
     let paused = [Override::State(Some(anteroom_core::queue::State::Paused))];
@@ -167,8 +167,7 @@ async fn large_batches_are_made_in_chunks() {
 
 #[tokio::test]
 async fn on_a_quiet_day_the_room_is_invisible_and_a_rush_is_a_stream() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(1000, Duration::from_secs(10), Pace::Even)).await;
+    let (world, queue) = room(rate(1000, Duration::from_secs(10), Pace::Even)).await;
     for n in 0..20 {
         assert_eq!(join(&queue, n).await.1.status(), Status::Ready, "visitor {n} on a quiet day");
         world.pass(Duration::from_millis(200));
@@ -187,14 +186,11 @@ async fn estimates_follow_the_promotions_really_made() {
     // The rate would be 100/s, but only what leaves makes room: 10/s.
     let rules = Rules { capacity: Some(10), ..rate(1000, Duration::from_secs(10), Pace::Even) };
     let queue = world.queue("q", rules).await;
-    let mut places = Vec::new();
-    for n in 0..710 {
-        places.push(join(&queue, n).await.0);
-    }
-    let told = look(&queue, places[709]).await;
-    assert_eq!(told.position(), 700);
+    let places = join_each(&queue, 0..710).await;
+    let returned = look(&queue, places[709]).await;
+    assert_eq!(returned.position(), 700);
     assert_eq!(
-        told.eta().0,
+        returned.eta().0,
         Some(Duration::from_secs(7)),
         "by the rules, before anything is known"
     );
@@ -222,7 +218,7 @@ async fn estimates_follow_the_promotions_really_made() {
     assert!(errors.len() >= 8, "every 64th estimate is compared: {errors:?}");
     let longest = waits.iter().map(|(_, wait)| *wait).max().expect("waits");
     assert!(longest > Duration::from_secs(55) && longest < Duration::from_secs(62), "{longest:?}");
-    // Paused: nobody can tell.
+    // Paused: unknown.
     let paused = [Override::State(Some(anteroom_core::queue::State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
     assert_eq!(look(&queue, places[709]).await.eta().0, None);
@@ -230,16 +226,15 @@ async fn estimates_follow_the_promotions_really_made() {
 
 #[tokio::test]
 async fn estimates_are_unknown_until_something_is_known() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (_world, queue) = room(capacity(1)).await;
     join(&queue, 0).await;
     let (_, place) = join(&queue, 1).await;
     assert_eq!((place.position(), place.eta().0, place.eta().1), (1, None, None));
 }
 
-/// An old head and a young one promoted together: each waited as long as it did.
+/// An old head and a recent one promoted together: each waited as long as it did.
 #[tokio::test]
-async fn waits_are_told_of_heads_that_stand_far_apart() {
+async fn waits_are_returned_of_heads_that_are_far_apart() {
     let world = TimedStore::new().await;
     let hour = Duration::from_secs(3600);
     let rules = Rules {
@@ -252,23 +247,23 @@ async fn waits_are_told_of_heads_that_stand_far_apart() {
     let queue = world.queue("q", rules).await;
     let (first, _) = join(&queue, 0).await;
     queue.claim(first).await.expect("a claim");
-    let (mut old, mut young) = (None, None);
+    let (mut old, mut recent) = (None, None);
     for n in 1..=900 {
         world.pass(Duration::from_secs(1));
         tick(&queue).await;
         let (of, _) = join(&queue, n).await;
         match n {
             1 => old = Some(of),
-            900 => young = Some(of),
+            900 => recent = Some(of),
             _ => drop(queue.leave(of).await.expect("a leave")),
         }
     }
-    for of in [old, young].into_iter().flatten() {
+    for of in [old, recent].into_iter().flatten() {
         assert_eq!(look(&queue, of).await.status(), Status::Waiting);
     }
     world.pass(Duration::from_secs(1));
     queue.override_rules(&[Override::Capacity(Some(3))], None).await.expect("an override");
     let waits = queue.promote(&Health::default()).await.expect("a tick").waits;
-    let told: Vec<_> = waits.iter().map(|(_, wait)| wait.as_secs()).collect();
-    assert!(told.len() == 2 && told[1] <= 2, "{waits:?}");
+    let returned: Vec<_> = waits.iter().map(|(_, wait)| wait.as_secs()).collect();
+    assert!(returned.len() == 2 && returned[1] <= 2, "{waits:?}");
 }

@@ -7,7 +7,7 @@ use anteroom_core::queue::{
 };
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, tick};
+use super::line::{capacity, join, join_each, room, tick};
 use super::support::{SECOND, START, TimedStore};
 
 use Status::{Active, Away, Ready, Waiting};
@@ -40,7 +40,7 @@ fn tickets(places: &[(PlaceRef, Inspection)]) -> Vec<u64> {
     places.iter().map(|(of, _)| of.ticket).collect()
 }
 
-/// Queue time stands so far behind the store's clock in [`mixed`], and times are told by the
+/// Queue time is so far behind the store's clock in [`mixed`], and times are shown by the
 /// latter.
 const BEHIND: u64 = 5;
 
@@ -48,10 +48,7 @@ const BEHIND: u64 = 5;
 /// returned.
 async fn mixed(world: &TimedStore) -> (Queue, Vec<PlaceRef>) {
     let queue = world.queue("q", lasting(6)).await;
-    let mut of = Vec::new();
-    for n in 0..30 {
-        of.push(join(&queue, n).await.0);
-    }
+    let of = join_each(&queue, 0..30).await;
     // Ten seconds without a tick are five of queue time.
     world.pass(Duration::from_secs(9));
     join_all(of[..3].iter().map(|of| queue.claim(*of))).await;
@@ -114,7 +111,7 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
     let (queue, of) = mixed(&world).await;
     let first = queue.places(None, 0, 12).await.expect("a page");
     assert_eq!((tickets(&first.places), first.next), ((1..=12).collect(), Some(12)));
-    // Behind and before the page somebody leaves, is evicted, comes back, is promoted, and joins.
+    // Behind and before the page a visitor leaves, is evicted, comes back, is promoted, and joins.
     for left in [of[1], of[13], of[29]] {
         queue.leave(left).await.expect("a leave");
     }
@@ -139,11 +136,8 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
 
 #[tokio::test]
 async fn what_has_ended_is_passed_over_before_it_is_swept() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(3)).await;
-    for n in 0..3 {
-        join(&queue, n).await;
-    }
+    let (world, queue) = room(capacity(3)).await;
+    join_each(&queue, 0..3).await;
     for _ in 0..20 {
         world.pass(Duration::from_secs(4));
         tick(&queue).await;
@@ -171,8 +165,7 @@ async fn what_has_ended_is_passed_over_before_it_is_swept() {
 /// Ready and active places stand in one set: a call looks at 200 of them and says where it stopped.
 #[tokio::test]
 async fn promise_13_a_call_looks_at_200_places_however_few_it_finds() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", lasting(1_000)).await;
+    let (_world, queue) = room(lasting(1_000)).await;
     let joins = join_all((0..450).map(|n| join(&queue, n))).await;
     join_all(joins.iter().take(448).map(|(of, _)| queue.claim(*of))).await;
     let mut after = 0;
@@ -189,8 +182,7 @@ async fn promise_13_a_call_looks_at_200_places_however_few_it_finds() {
 
 #[tokio::test]
 async fn a_join_time_is_that_of_the_ticket_s_own_second() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", lasting(1_000)).await;
+    let (world, queue) = room(lasting(1_000)).await;
     for n in 0..200 {
         join(&queue, n).await;
         world.run(&queue, Duration::from_secs(1)).await;
@@ -206,8 +198,8 @@ async fn a_join_time_is_that_of_the_ticket_s_own_second() {
     for limit in [7, 200] {
         all_right(limit, 200).await;
     }
-    // Far apart there are more marks between the tickets than a call reads, and it looks up no more
-    // than 40 others.
+    // Far apart there are more samples between the tickets than a call reads, and it looks up no
+    // more than 40 others.
     for ticket in (2..=200).step_by(2) {
         assert_eq!(queue.evict(ticket).await, Ok(true));
     }
@@ -223,9 +215,9 @@ async fn a_full_store_and_one_that_takes_no_writes_show_the_line() {
     let world = TimedStore::new().await;
     let (queue, _) = mixed(&world).await;
     let before = pages(&queue, None, 7).await;
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
+    world.fill(true).await;
     assert_eq!(pages(&queue, None, 7).await, before);
-    world.redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
+    world.fill(false).await;
     // A replica whose primary is away: any write is refused.
     world.redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
     let mut connection = world.redis.connection().await;

@@ -1,11 +1,11 @@
-//! Who is present: far behind the head, and after a time in which nobody was heard.
+//! Who is present: far behind the head, and after a time in which no visitor polled.
 
 use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Join, Leave, PlaceRef, Queue, Rules, Status, Visit};
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, look, status, tick, visitor};
+use super::line::{capacity, join, look, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 const POLL: Duration = Duration::from_secs(20);
@@ -27,8 +27,7 @@ struct BusyQueue {
 
 impl BusyQueue {
     async fn new(rules: Rules) -> Self {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", rules).await;
+        let (world, queue) = room(rules).await;
         let (first, _) = join(&queue, 1_000_000).await;
         queue.claim(first).await.expect("a claim");
         Self { world, queue, first }
@@ -86,7 +85,7 @@ async fn one_away_place_does_not_fill_the_room() {
     );
 }
 
-/// Whoever stands so far behind the head that no bitmap reaches there is present as long as it
+/// A place so far behind the head that no bitmap reaches there is present as long as it
 /// polls, and away when it does not.
 #[tokio::test]
 async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
@@ -114,18 +113,17 @@ async fn promise_05_far_behind_the_head_presence_is_kept_all_the_same() {
     assert_eq!(held.depth_and_away().await, (1, 1));
 }
 
-/// Thousands close their tabs, and nobody is heard for a night. Whoever comes then waits for the
+/// Thousands close their tabs, and no visitor polls for a night. One that comes then waits for the
 /// roll-call and no longer.
 #[tokio::test]
 async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     for outage in [Duration::from_secs(8 * 3600), Duration::from_secs(61)] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", capacity(10)).await;
+        let (world, queue) = room(capacity(10)).await;
         let ghosts = join_many(&queue, 0..5_000).await;
         poll_all(&queue, &ghosts).await;
         world.run(&queue, Duration::from_secs(10)).await;
         poll_all(&queue, &ghosts[10..]).await;
-        // Nobody is heard; the scheduler ticks on.
+        // No visitor polls; the scheduler ticks on.
         while world.now() < START + 10 * SECOND + outage.as_micros() as u64 {
             tick(&queue).await;
             queue.sweep().await.expect("a sweep");
@@ -198,12 +196,11 @@ async fn a_roll_call_is_part_of_the_expected_wait() {
     assert_eq!(look(&held.queue, late).await.position(), 1);
 }
 
-/// Admission or the store was away, and everybody is still there: nobody is passed over, and each
+/// Admission or the store was away, and all are still there: none is skipped, and each
 /// is let in as soon as it is heard.
 #[tokio::test]
 async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_heard() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     let places = join_many(&queue, 0..6).await;
     poll_all(&queue, &places).await;
     for of in &places[..2] {
@@ -211,7 +208,7 @@ async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_
         queue.leave(*of).await.expect("a leave");
     }
     world.pass(Duration::from_secs(20 * 60));
-    assert_eq!(tick(&queue).await, 0, "nobody was heard");
+    assert_eq!(tick(&queue).await, 0, "no visitor has polled");
     // The second in line is heard first, then the head.
     look(&queue, places[3]).await;
     world.run(&queue, Duration::from_secs(5)).await;
@@ -229,7 +226,7 @@ async fn promise_03_after_an_outage_the_first_turn_comes_as_soon_as_the_head_is_
     assert_eq!(tick(&queue).await, 1);
 }
 
-/// The roll-call stands still while nobody is heard for longer than 20 s: half of an outage is no
+/// The check-in period pauses while no visitor polls for longer than 20 s: half of an outage is no
 /// answer.
 #[tokio::test]
 async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
@@ -253,7 +250,7 @@ async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
 /// One who looks less often than every `first_poll_ttl` asks for the roll again each time, and is
 /// let in all the same.
 #[tokio::test]
-async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for_ever() {
+async fn promise_05_who_polls_rarely_does_not_wait_behind_those_who_left_for_ever() {
     for (first_poll_ttl, every) in [(60, 61), (30, 31), (30, 60)] {
         let world = TimedStore::new().await;
         let first_poll_ttl = Duration::from_secs(first_poll_ttl);
@@ -271,8 +268,8 @@ async fn promise_05_whoever_polls_seldom_does_not_wait_behind_those_who_left_for
     }
 }
 
-/// Whoever is away has dropped out of the line before: estimates must not count the end of the
-/// place as well.
+/// A visitor that is away has dropped out of the line before: estimates must not count the end of
+/// the place as well.
 #[tokio::test]
 async fn the_end_of_an_away_place_is_no_departure_from_the_line() {
     let rules = Rules { keep_ttl: Duration::from_secs(1_200), ..long_session() };

@@ -9,7 +9,7 @@ use anteroom_testkit::Redis;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{capacity, join, look, rate, status, tick, visitor};
+use super::line::{capacity, join, join_each, look, rate, room, status, tick, visitor};
 use super::support::{SECOND, START, TimedStore};
 
 /// Lets time pass with a tick and the polls of these places every two seconds.
@@ -30,12 +30,8 @@ fn paused() -> [Override; 1] {
 
 #[tokio::test]
 async fn promise_01_a_lowered_capacity_throws_nobody_out() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(3)).await;
-    let mut places = Vec::new();
-    for n in 0..5 {
-        places.push(join(&queue, n).await.0);
-    }
+    let (_world, queue) = room(capacity(3)).await;
+    let places = join_each(&queue, 0..5).await;
     queue.override_rules(&[Override::Capacity(Some(1))], None).await.expect("an override");
     for place in &places[..3] {
         assert!(matches!(queue.claim(*place).await, Ok(Visit::Here(_))));
@@ -52,25 +48,21 @@ async fn promise_01_a_lowered_capacity_throws_nobody_out() {
 
 #[tokio::test]
 async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (first, _) = join(&queue, 0).await;
     queue.claim(first).await.expect("a claim");
     let (sleeper, _) = join(&queue, 1).await;
     look(&queue, sleeper).await;
-    let mut awake = Vec::new();
-    for n in 2..5 {
-        awake.push(join(&queue, n).await.0);
-    }
+    let awake = join_each(&queue, 2..5).await;
     let mut all = awake.clone();
     all.push(first);
-    // The first renews, so nobody is promoted while the sleeper goes away.
+    // The first renews, so none is promoted while the sleeper goes away.
     for _ in 0..15 {
         poll(&world, &queue, &all, Duration::from_secs(60)).await;
         queue.renew(first).await.expect("a renewal");
     }
     assert_eq!(queue.snapshot().await.expect("a snapshot").away, 1);
-    assert_eq!(look(&queue, awake[0]).await.position(), 1, "who is away is in nobody's position");
+    assert_eq!(look(&queue, awake[0]).await.position(), 1, "no position counts who is away");
     queue.leave(first).await.expect("a leave");
     assert_eq!(tick(&queue).await, 1);
     assert_eq!(status(&queue, awake[0]).await, Status::Ready, "its turn went by");
@@ -87,7 +79,7 @@ async fn promise_03_a_phone_that_slept_through_its_turn_is_next_when_it_wakes() 
 }
 
 /// One run of one visitor: up to five tabs join at once, some give up before the reply comes, and
-/// each tab refreshes. Returns every place that was told.
+/// each tab refreshes. Returns every place that a join returned.
 async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
     let mut random = StdRng::seed_from_u64(n);
     let mut tabs = tokio::task::JoinSet::new();
@@ -96,18 +88,18 @@ async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
         let lost = random.random_bool(0.3).then(|| random.random_range(0..2_000));
         let refreshes = random.random_range(0..3);
         tabs.spawn(async move {
-            let mut told = Vec::new();
+            let mut returned = Vec::new();
             match lost {
                 Some(micros) => {
                     let patience = Duration::from_micros(micros);
                     let _ = tokio::time::timeout(patience, join(&queue, n)).await;
                 }
-                None => told.push(join(&queue, n).await.0),
+                None => returned.push(join(&queue, n).await.0),
             }
             for _ in 0..refreshes {
-                told.push(join(&queue, n).await.0);
+                returned.push(join(&queue, n).await.0);
             }
-            told
+            returned
         });
     }
     tabs.join_all().await.concat()
@@ -116,21 +108,20 @@ async fn tabs(queue: Queue, n: u64) -> Vec<PlaceRef> {
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_one_place() {
     const RUNS: u64 = 10_000;
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(50)).await;
+    let (_world, queue) = room(capacity(50)).await;
     let mut places = std::collections::BTreeSet::new();
     for first in (0..RUNS).step_by(500) {
         let mut runs = tokio::task::JoinSet::new();
         for n in first..first + 500 {
             runs.spawn(tabs(queue.clone(), n));
         }
-        for told in runs.join_all().await {
-            assert!(told.windows(2).all(|pair| pair[0] == pair[1]), "two places: {told:?}");
-            places.extend(told.first().map(|of| of.ticket));
+        for returned in runs.join_all().await {
+            assert!(returned.windows(2).all(|pair| pair[0] == pair[1]), "two places: {returned:?}");
+            places.extend(returned.first().map(|of| of.ticket));
         }
     }
     for n in 0..RUNS {
-        // Whoever lost every reply gets the place that was made for it, if its join arrived.
+        // A visitor that lost every reply gets the place that was made for it, if its join arrived.
         places.insert(join(&queue, n).await.0.ticket);
     }
     let snapshot = queue.snapshot().await.expect("a snapshot");
@@ -140,8 +131,7 @@ async fn promise_04_ten_thousand_runs_of_refresh_five_tabs_and_lost_reply_give_o
 
 #[tokio::test]
 async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_gone() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", Rules { max_waiting: 2, ..capacity(1) }).await;
+    let (_world, queue) = room(Rules { max_waiting: 2, ..capacity(1) }).await;
     let (ready, _) = join(&queue, 0).await;
     let (waiting, _) = join(&queue, 1).await;
     join(&queue, 2).await;
@@ -162,13 +152,9 @@ async fn promise_04_the_same_place_also_when_full_or_closed_and_a_new_one_after_
 
 #[tokio::test]
 async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(2)).await;
+    let (world, queue) = room(capacity(2)).await;
     queue.override_rules(&paused(), None).await.expect("an override");
-    let mut places = Vec::new();
-    for n in 0..6 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..6).await;
     poll(&world, &queue, &places, Duration::from_secs(30 * 60)).await;
     let snapshot = queue.snapshot().await.expect("a snapshot");
     assert_eq!((snapshot.depth, snapshot.away), (6, 0));
@@ -179,22 +165,18 @@ async fn promise_05_a_pause_longer_than_idle_ttl_abandons_nobody() {
 
 #[tokio::test]
 async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandons_nobody() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
-    let mut places = Vec::new();
-    for n in 0..6 {
-        places.push(join(&queue, n).await.0);
-    }
+    let (world, queue) = room(capacity(1)).await;
+    let places = join_each(&queue, 0..6).await;
     queue.claim(places[0]).await.expect("a claim");
     poll(&world, &queue, &places, Duration::from_secs(120)).await;
     let (late, _) = join(&queue, 6).await; // it has not polled yet
-    // Admission is away for two hours: the scheduler ticks, nobody is heard.
+    // Admission is away for two hours: the scheduler ticks, no visitor polls.
     for _ in 0..2 * 60 {
         world.run(&queue, Duration::from_secs(4)).await;
         world.pass(Duration::from_secs(56));
     }
     let snapshot = queue.snapshot().await.expect("a snapshot");
-    assert_eq!((snapshot.away, snapshot.depth), (0, 6), "nobody is gone, away or promoted unheard");
+    assert_eq!((snapshot.away, snapshot.depth), (0, 6), "none is gone, away or promoted unheard");
     assert_eq!(status(&queue, late).await, Status::Waiting);
     // The store is away for two hours: nothing happens at all.
     world.pass(Duration::from_secs(2 * 3600));
@@ -216,10 +198,7 @@ async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate
         ..rate(2, Duration::from_secs(60), Pace::Batch)
     };
     let queue = world.queue("q", rules).await;
-    let mut places = Vec::new();
-    for n in 0..4 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 0..4).await;
     assert_eq!(tick(&queue).await, 0, "the batch and the capacity are used up");
     queue.claim(places[0]).await.expect("a claim");
     world.run(&queue, Duration::from_secs(6)).await;
@@ -230,8 +209,7 @@ async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate
 
 #[tokio::test]
 async fn promise_05_never_polled_is_abandoned_and_says_so() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
     let (silent, _) = join(&queue, 1).await;
@@ -256,7 +234,7 @@ async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
     assert_eq!(queue.leave(never).await, Ok(Leave::Already));
     join(&queue, 0).await;
     let (lost, _) = join(&queue, 1).await;
-    // The store loses what it acknowledged, and gives the ticket to somebody else.
+    // The store loses what it acknowledged, and gives the ticket to another.
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
     for key in keys.iter().filter(|key| key.ends_with(":waiting")) {
         world.redis.run::<i64>(&["DEL", key]).await;
@@ -285,8 +263,7 @@ async fn promise_06_a_token_acts_only_on_the_place_of_its_id_and_ticket() {
 
 #[tokio::test]
 async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
     let (waiting, _) = join(&queue, 1).await;
@@ -308,8 +285,7 @@ async fn promise_12_no_leap_of_the_clock_expires_anybody_at_once() {
 
 #[tokio::test]
 async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(5)).await;
+    let (_world, queue) = room(capacity(5)).await;
     let (of, _) = join(&queue, 0).await;
     for _ in 0..2 {
         queue.override_rules(&[Override::Capacity(Some(7))], None).await.expect("an override");
@@ -325,17 +301,13 @@ async fn promise_11_overrides_and_eviction_again_change_nothing_more() {
 
 #[tokio::test]
 async fn tickets_go_on_beyond_2_to_the_40() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let begin = (1u64 << 40) + 12_345;
     let meta = "anteroom:v1:queue:{q}:meta";
     world.redis.run::<i64>(&["HSET", meta, "ticket", &begin.to_string()]).await;
     let (first, _) = join(&queue, 0).await;
     assert_eq!(first.ticket, begin + 1);
-    let mut places = Vec::new();
-    for n in 1..100 {
-        places.push(join(&queue, n).await.0);
-    }
+    let places = join_each(&queue, 1..100).await;
     poll(&world, &queue, &places[..98], Duration::from_secs(5 * 60)).await;
     assert_eq!(
         queue.inspect(places[98].ticket).await.expect("a look").expect("given").joined_at,
@@ -351,15 +323,11 @@ async fn tickets_go_on_beyond_2_to_the_40() {
     assert!(used < 64, "{used} bytes for a line of a hundred");
 }
 
-/// Every key stands on the list of permanent keys, and none has a name of its own making.
+/// Every key is on the list of permanent keys, and none has a name of its own making.
 #[tokio::test]
 async fn promise_13_every_key_is_on_the_list() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
-    let mut places = Vec::new();
-    for n in 0..10 {
-        places.push(join(&queue, n).await.0);
-    }
+    let (world, queue) = room(capacity(1)).await;
+    let places = join_each(&queue, 0..10).await;
     queue.claim(places[0]).await.expect("a claim");
     poll(&world, &queue, &places[..5], Duration::from_secs(20)).await;
     poll(&world, &queue, &places[..4], Duration::from_secs(60)).await;
@@ -378,14 +346,11 @@ async fn promise_13_every_key_is_on_the_list() {
 }
 
 #[tokio::test]
-async fn promise_06_what_stands_in_the_store_holds_no_visitor_id() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
-    for n in 0..5 {
-        join(&queue, n).await;
-    }
+async fn promise_06_the_store_holds_no_visitor_id() {
+    let (world, queue) = room(capacity(1)).await;
+    join_each(&queue, 0..5).await;
     let dump = everything(&world.redis).await;
-    assert!(!dump.contains("visitor "), "a visitor_id stands in the store");
+    assert!(!dump.contains("visitor "), "a visitor_id is in the store");
 }
 
 /// Every value of the store as text.

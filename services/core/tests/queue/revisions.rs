@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, SeedableRng as _};
 
-use super::line::{capacity, join, tick};
+use super::line::{capacity, join, room, tick};
 use super::support::{START, TimedStore};
 
 const OLD: u64 = 5;
@@ -28,13 +28,13 @@ async fn seen(queue: &Queue) -> (Option<u64>, State) {
     (snapshot.rules.capacity, snapshot.state)
 }
 
-/// What a service does with an emptied store before anybody has settled what it holds.
+/// What a service does with an emptied store before any has settled what it holds.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// A visitor joins at an admission with the old file, …
     Join,
     /// … at one that has just started with it.
-    JoinAnew,
+    JoinRestarted,
     /// The admission looks at the queue.
     Look,
     /// The scheduler promotes, and looks at the queue.
@@ -59,10 +59,10 @@ fn orders(of: &[Turn]) -> Vec<Vec<Turn>> {
 }
 
 #[tokio::test]
-async fn whoever_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_in_the_end() {
-    use Turn::{Join, JoinAnew, Look, Promote, SchedulerLooks};
+async fn who_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_in_the_end() {
+    use Turn::{Join, JoinRestarted, Look, Promote, SchedulerLooks};
     let world = TimedStore::new().await;
-    for order in orders(&[Join, JoinAnew, Look, Promote, SchedulerLooks]) {
+    for order in orders(&[Join, JoinRestarted, Look, Promote, SchedulerLooks]) {
         world.begin_again().await;
         let scheduler = world.queue("q", capacity(NEW)).await;
         let admission = world.open("q", capacity(OLD));
@@ -76,7 +76,7 @@ async fn whoever_comes_first_to_an_emptied_store_the_newest_rules_are_in_force_i
                 Join => {
                     join(&admission, 1).await;
                 }
-                JoinAnew => {
+                JoinRestarted => {
                     join(&fresh, 2).await;
                 }
                 Look => drop(seen(&admission).await),
@@ -116,8 +116,7 @@ async fn a_file_that_seeded_a_store_loses_against_any_schedulers_file() {
 
 #[tokio::test]
 async fn two_versions_of_a_file_do_not_alternate() {
-    let world = TimedStore::new().await;
-    let old = world.queue("q", capacity(OLD)).await;
+    let (world, old) = room(capacity(OLD)).await;
     let new = world.queue("q", capacity(NEW)).await;
     for round in 0..6 {
         if round == 3 {
@@ -133,8 +132,7 @@ async fn two_versions_of_a_file_do_not_alternate() {
 
 #[tokio::test]
 async fn an_older_replica_gets_back_what_it_lacks() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(OLD)).await;
+    let (world, scheduler) = room(capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     admission.override_rules(&[Override::Capacity(Some(2))], None).await.expect("an override");
     world.keep("q").await;
@@ -151,8 +149,7 @@ async fn an_older_replica_gets_back_what_it_lacks() {
 
 #[tokio::test]
 async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(NEW)).await;
+    let (world, scheduler) = room(capacity(NEW)).await;
     let admission = world.open("q", capacity(OLD));
     world.keep("q").await;
     world.pass(Duration::from_secs(1));
@@ -165,7 +162,7 @@ async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() 
             world.empty().await;
         }
         if !older {
-            // Somebody with an older file was here first.
+            // A scheduler with an older file was here first.
             join(&world.open("q", capacity(OLD)), 1).await;
         }
         let batch = [Override::Batch(Some(9))];
@@ -182,8 +179,7 @@ async fn a_change_of_an_emptied_or_older_store_comes_after_what_is_remembered() 
 
 #[tokio::test]
 async fn a_scheduler_that_starts_on_an_emptied_store_undoes_no_override() {
-    let world = TimedStore::new().await;
-    let before = world.queue("q", capacity(OLD)).await;
+    let (world, before) = room(capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     pause(&admission).await;
     drop(before);
@@ -197,8 +193,7 @@ async fn a_scheduler_that_starts_on_an_emptied_store_undoes_no_override() {
 
 #[tokio::test]
 async fn what_is_written_on_a_clock_that_leapt_back_is_newer_all_the_same() {
-    let world = TimedStore::new().await;
-    let scheduler = world.queue("q", capacity(OLD)).await;
+    let (world, scheduler) = room(capacity(OLD)).await;
     let admission = world.open("q", capacity(OLD));
     pause(&admission).await;
     world.set_now(START - 3_600_000_000);
@@ -238,7 +233,7 @@ async fn in_any_order_the_last_file_and_the_last_override_win() {
             };
             services.push(Holder { queue, is_scheduler });
         }
-        // Whoever wrote last knows what it wrote; it is not restarted.
+        // The last writer knows what it wrote; it is not restarted.
         let (mut wrote_file, mut wrote_over) = (1, None);
         let mut done = Vec::new();
         for _ in 0..random.random_range(5..40) {
@@ -286,9 +281,9 @@ async fn in_any_order_the_last_file_and_the_last_override_win() {
         for round in 0..3 {
             for service in &services {
                 let rules = service.queue.snapshot().await.expect("a snapshot").rules;
-                let told = (rules.batch, rules.capacity);
+                let returned = (rules.batch, rules.capacity);
                 let last = (Some(batch), over.or(Some(50)));
-                assert_eq!(told, last, "seed {seed}, round {round}: {done:?}");
+                assert_eq!(returned, last, "seed {seed}, round {round}: {done:?}");
             }
         }
     }

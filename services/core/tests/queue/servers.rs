@@ -4,8 +4,8 @@ use anteroom_core::queue::{GoneReason, Leave, Queue, Status, Visit};
 use anteroom_core::store::{Config, Mode, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, RedisBuilder, Sentinel, until};
 
-use super::line::{capacity, join, look, tick};
-use super::support::{TimedStore, as_ann, of_cluster, open, permitted, permitted_on};
+use super::line::{capacity, join, look, room, tick};
+use super::support::{as_ann, of_cluster, open, permitted, permitted_on};
 
 /// Every operation once, by the store's own clock.
 async fn journey(store: &Store, name: &str) {
@@ -94,8 +94,7 @@ async fn promise_05_behind_sentinel_the_line_outlives_its_primary() {
 /// In a room of a few hundred each look-up would walk along all records of a list.
 #[tokio::test]
 async fn records_are_in_a_table_from_the_first_on() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(10)).await;
+    let (world, queue) = room(capacity(10)).await;
     for life in 0..2 {
         join(&queue, life).await;
         let held = "anteroom:v1:queue:{q}:held";

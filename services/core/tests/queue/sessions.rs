@@ -1,16 +1,16 @@
-//! Sessions that a join at the gate began: short, until somebody shows the token.
+//! Sessions that a join at the gate began: short, until a client shows the token.
 
 use std::time::Duration;
 
 use anteroom_core::queue::{Inspection, PlaceRef, Queue, Rules, Status, Visit};
 
-use super::line::{capacity, join, look, tick};
+use super::line::{capacity, join, look, room, tick};
 use super::support::TimedStore;
 
 const UNPROVEN_TTL: Duration = Duration::from_secs(10);
 const SESSION_TTL: Duration = Duration::from_secs(300);
 
-/// Somebody joins at the gate and passes at once.
+/// A visitor joins at the gate and passes at once.
 async fn joins_at_the_gate(queue: &Queue, n: u64) -> PlaceRef {
     let (of, _) = join(queue, n).await;
     // A call whose effect was unknown is sent once more.
@@ -29,8 +29,7 @@ fn left(visit: Result<Visit, anteroom_core::store::Error>) -> Duration {
 
 #[tokio::test]
 async fn a_session_whose_token_no_client_shows_ends_after_unproven_ttl() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let of = joins_at_the_gate(&queue, 0).await;
     let (next, _) = join(&queue, 1).await;
     // The page that was let in looks at its place, which proves nothing to the service.
@@ -44,8 +43,7 @@ async fn a_session_whose_token_no_client_shows_ends_after_unproven_ttl() {
 
 #[tokio::test]
 async fn the_first_call_with_the_token_gives_the_whole_session() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(9)).await;
+    let (world, queue) = room(capacity(9)).await;
     let passed = Duration::from_secs(2);
     for (n, how) in ["authorize", "claim", "renew"].into_iter().enumerate() {
         let of = joins_at_the_gate(&queue, n as u64).await;
@@ -93,8 +91,7 @@ async fn a_short_session_is_no_longer_than_a_whole_one() {
 /// `claim_ttl` for each it held all 300 slots from the 32nd second on.
 #[tokio::test]
 async fn a_client_that_keeps_no_cookie_leaves_room_for_others() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(300)).await;
+    let (world, queue) = room(capacity(300)).await;
     let mut waited = 0;
     for n in 0..(240 * 19 / 2) {
         let (of, place) = join(&queue, n).await;

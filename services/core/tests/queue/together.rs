@@ -8,7 +8,7 @@ use anteroom_core::queue::{
 };
 use redis::Value;
 
-use super::line::{capacity, join, look, rate, status, tick, visitor};
+use super::line::{capacity, join, join_each, look, rate, room, status, tick, visitor};
 use super::support::TimedStore;
 
 /// Joins these identities in one call; code and status of each.
@@ -33,16 +33,16 @@ async fn join_together(world: &TimedStore, queue: &Queue, ids: &[PlaceId]) -> Ve
         .chunks(8)
         .map(|double| f64::from_be_bytes(double.try_into().expect("eight bytes")) as i64);
     // Per item its ticket, then code + 8 × status + 128 × value, and of a waiting place its turn.
-    let mut told = Vec::new();
+    let mut returned = Vec::new();
     while let Some(_ticket) = numbers.next() {
         let head = numbers.next().expect("an outcome");
         let (code, status) = (head & 7, head >> 3 & 15);
         if status == 1 {
             numbers.next();
         }
-        told.push((code, status));
+        returned.push((code, status));
     }
-    told
+    returned
 }
 
 const SAME: i64 = 0;
@@ -51,11 +51,10 @@ const CLOSED: i64 = 6;
 
 #[tokio::test]
 async fn promise_04_five_tabs_in_one_call_are_one_place() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let [one, two] = [visitor(&queue, 1), visitor(&queue, 2)];
-    let told = join_together(&world, &queue, &[one, one, two, one, two]).await;
-    assert_eq!(told, [(CREATED, 2), (SAME, 2), (CREATED, 1), (SAME, 2), (SAME, 1)]);
+    let returned = join_together(&world, &queue, &[one, one, two, one, two]).await;
+    assert_eq!(returned, [(CREATED, 2), (SAME, 2), (CREATED, 1), (SAME, 2), (SAME, 1)]);
     assert_eq!(queue.snapshot().await.expect("a snapshot").last_ticket, 2);
 }
 
@@ -67,9 +66,7 @@ async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
         ..rate(3, Duration::from_secs(60), Pace::Batch)
     };
     let queue = world.queue("q", rules).await;
-    for n in 0..6 {
-        join(&queue, n).await;
-    }
+    join_each(&queue, 0..6).await;
     tick(&queue).await;
     world.pass(Duration::from_secs(5));
     let closed = [Override::State(Some(State::Closed))];
@@ -80,9 +77,8 @@ async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
 }
 
 #[tokio::test]
-async fn promise_03_whoever_returns_stands_before_who_joins_in_the_same_call() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+async fn promise_03_who_returns_is_before_who_joins_in_the_same_call() {
+    let (world, queue) = room(capacity(1)).await;
     let (active, _) = join(&queue, 0).await;
     queue.claim(active).await.expect("a claim");
     let (sleeper, _) = join(&queue, 1).await;
@@ -98,16 +94,15 @@ async fn promise_03_whoever_returns_stands_before_who_joins_in_the_same_call() {
     assert_eq!(queue.snapshot().await.expect("a snapshot").away, 1);
     queue.leave(awake).await.expect("a leave");
     queue.leave(active).await.expect("a leave");
-    let told = join_together(&world, &queue, &[sleeper.id, visitor(&queue, 9)]).await;
-    assert_eq!(told, [(SAME, 1), (CREATED, 1)], "both wait, the sleeper in front");
+    let returned = join_together(&world, &queue, &[sleeper.id, visitor(&queue, 9)]).await;
+    assert_eq!(returned, [(SAME, 1), (CREATED, 1)], "both wait, the sleeper in front");
     assert_eq!(tick(&queue).await, 1);
     assert_eq!(status(&queue, sleeper).await, Status::Ready);
 }
 
 #[tokio::test]
 async fn a_lowered_session_max_ends_no_session_at_once() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(1)).await;
+    let (world, queue) = room(capacity(1)).await;
     let (of, _) = join(&queue, 0).await;
     queue.claim(of).await.expect("a claim");
     for _ in 0..60 {
@@ -124,12 +119,8 @@ async fn a_lowered_session_max_ends_no_session_at_once() {
 
 #[tokio::test]
 async fn records_that_the_store_lost_poison_nothing() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", capacity(3)).await;
-    let mut places = Vec::new();
-    for n in 0..4 {
-        places.push(join(&queue, n).await.0);
-    }
+    let (world, queue) = room(capacity(3)).await;
+    let places = join_each(&queue, 0..4).await;
     queue.claim(places[0]).await.expect("a claim");
     world.redis.run::<i64>(&["DEL", "anteroom:v1:queue:{q}:held"]).await;
     assert!(queue.inspect(places[0].ticket).await.is_ok());

@@ -1,12 +1,12 @@
-//! Waits that no count of turns could tell: until the next batch, until the first slot ends. And
-//! how often a line polls while it stands.
+//! Waits that no count of turns shows: until the next batch, until the first slot ends. And
+//! how often a line polls while promotion pauses.
 
 use std::time::Duration;
 
 use anteroom_core::queue::{Pace, Place, PlaceRef, Queue, Rules, Status, Visit};
 use futures_util::future::join_all;
 
-use super::line::{capacity, join, look, rate, tick};
+use super::line::{capacity, join, look, rate, room, tick};
 use super::support::TimedStore;
 
 const LONG: Duration = Duration::from_secs(86_400);
@@ -113,8 +113,7 @@ async fn a_line_that_stands_polls_seldom() {
         capacity(200),
         Rules { capacity: Some(200), ..rate(1_000, Duration::from_secs(10), Pace::Even) },
     ] {
-        let world = TimedStore::new().await;
-        let queue = world.queue("q", patient(rules)).await;
+        let (world, queue) = room(patient(rules)).await;
         let mut line = crowd(&world, &queue, 0..3_050).await;
         assert_eq!(line.len(), 2_850);
         // The line moves: 10 a second leave.
@@ -134,8 +133,7 @@ async fn a_line_that_stands_polls_seldom() {
 /// the beginning.
 #[tokio::test]
 async fn what_other_versions_stored_breaks_no_estimate() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", patient(rate(100, Duration::from_secs(10), Pace::Even))).await;
+    let (world, queue) = room(patient(rate(100, Duration::from_secs(10), Pace::Even))).await;
     let meta = "anteroom:v1:queue:{q}:meta";
     for (field, value) in [("rates", "\u{91}x"), ("bin_from", "17"), ("rate", "1"), ("drop", "9")] {
         let _: () = world.redis.run(&["HSET", meta, field, value]).await;

@@ -16,7 +16,7 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
     call_everything: |store| Box::pin(call_everything(store)),
 };
 
-/// What an item said, where it has a name, and 14 bytes for each of its checks.
+/// The fingerprint of an item, where it has a name, and 14 bytes for each of its checks.
 fn are_checks(item: &[u8]) -> bool {
     let nameless = item.len().is_multiple_of(14);
     let checks = if nameless { item } else { item.get(8..).unwrap_or_default() };

@@ -17,7 +17,7 @@ use std::pin::Pin;
 
 use anteroom_core::store::{Script, Store};
 
-/// What a subsystem tells these tests of itself.
+/// What these tests need to know of a subsystem.
 struct Subsystem {
     /// The first part of its operations' names and keys.
     name: &'static str,

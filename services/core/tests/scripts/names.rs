@@ -61,7 +61,7 @@ fn every_part_is_used() {
 }
 
 #[test]
-fn every_operation_is_a_method_and_stands_in_the_readme() {
+fn every_operation_is_a_method_and_is_in_the_readme() {
     let readme = include_str!("../../../../lua/README.md");
     let shared = include_str!("../../src/entity/mod.rs");
     for subsystem in SUBSYSTEMS {

@@ -15,7 +15,7 @@ fn code(text: &str) -> String {
         .join("\n")
 }
 
-/// The names in Lua, and how often each stands there outside comments.
+/// The names in Lua, and how often each is there outside comments.
 fn words(text: &str) -> BTreeMap<String, usize> {
     let mut words = BTreeMap::new();
     for word in code(text).split(|c: char| !c.is_alphanumeric() && c != '_') {

@@ -5,12 +5,13 @@ use anteroom_testkit::{Log, PATIENCE, Redis, RedisBuilder, until, until_some};
 use prometheus::Registry;
 use redis::Value;
 
-use crate::support::{ECHO, FAIL, LIST, SCRIPTS, add, echo, keys, open, open_in, opened, patient};
+use crate::support::{
+    ECHO, FAIL, LIST, SCRIPTS, add, echo, fresh, keys, open, open_in, opened, patient,
+};
 
 #[tokio::test]
 async fn the_first_call_brings_the_script_and_each_later_one_is_one_evalsha() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     for (text, evals) in [("hello", 1), ("again", 0)] {
         redis.forget_calls().await;
         assert_eq!(echo(&store, text).await, Ok(text.into()));
@@ -23,8 +24,7 @@ async fn the_first_call_brings_the_script_and_each_later_one_is_one_evalsha() {
 
 #[tokio::test]
 async fn arguments_arrive_byte_by_byte() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (_redis, store) = fresh().await;
     let bytes: Vec<u8> = (0..=255).collect();
     let args = Args::new().with(bytes.as_slice());
     let reply = store.call(&ECHO, &keys("x"), &args, Repeat::Never).await;
@@ -33,8 +33,7 @@ async fn arguments_arrive_byte_by_byte() {
 
 #[tokio::test]
 async fn forgotten_scripts_are_taught_again() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     redis.forget_calls().await;
     for round in 1..=3 {
         redis.script_flush().await;
@@ -50,8 +49,7 @@ async fn forgotten_scripts_are_taught_again() {
 
 #[tokio::test]
 async fn scripts_may_vanish_while_many_calls_run() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let callers: Vec<_> = (0..8)
         .map(|caller| {
             let store = store.clone();
@@ -73,9 +71,8 @@ async fn scripts_may_vanish_while_many_calls_run() {
 }
 
 #[tokio::test]
-async fn a_failing_script_is_a_reply_error_and_harms_nobody() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+async fn a_failing_script_is_a_reply_error_and_harms_no_other() {
+    let (redis, store) = fresh().await;
     redis.forget_calls().await;
     let failed = store.call(&FAIL, &keys("x"), &Args::new(), Repeat::IfUnknown).await;
     assert!(matches!(failed, Err(Error::Reply { operation: "test.fail", .. })), "{failed:?}");
@@ -85,9 +82,8 @@ async fn a_failing_script_is_a_reply_error_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn full_memory_is_said() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+async fn full_memory_is_reported() {
+    let (redis, store) = fresh().await;
     redis.run::<Value>(&["CONFIG", "SET", "maxmemory", "1"]).await;
     let refused = add(&store, "t", "1", 1, Repeat::Never).await;
     assert_eq!(refused, Err(Error::Full));
@@ -133,7 +129,7 @@ async fn a_wrong_password_is_unavailable_with_the_reason_in_the_log() {
     assert!(logged.contains("WRONGPASS"), "{logged}");
     assert!(!logged.contains("wrong-mule"), "{logged}");
 
-    // Said once, not at each attempt.
+    // Logged once, not at each attempt.
     until("more attempts", PATIENCE, || async { failed_attempts(&redis).await > 3 }).await;
     assert_eq!(log.text().lines().filter(|line| line.contains("WARN")).count(), lines);
 
@@ -241,8 +237,7 @@ async fn refusal(store: &Store, words: &str) -> String {
 
 #[tokio::test]
 async fn the_last_handle_closes_the_connection() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let by_tcp = || async {
         redis
             .run::<String>(&["CLIENT", "LIST"])

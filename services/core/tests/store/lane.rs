@@ -14,7 +14,9 @@ use anteroom_testkit::{PATIENCE, Proxy, Redis, until};
 use prometheus::Registry;
 use redis::Value;
 
-use crate::support::{Deposit, Deposits, LIST, SCRIPTS, brisk, open, open_in, opened, patient};
+use crate::support::{
+    Deposit, Deposits, LIST, SCRIPTS, brisk, fresh, open, open_in, opened, patient,
+};
 
 fn list_key(list: &str) -> Args {
     Args::new().with(format!("test:{{{list}}}:list"))
@@ -46,7 +48,7 @@ impl Batch for Append {
     }
 
     fn args(&self, items: &[String]) -> Args {
-        assert!(!items.iter().any(|item| item == "panic in args"), "as the test asked");
+        assert!(!items.iter().any(|item| item == "panic in args"), "as the test wants");
         let mut args = Args::new();
         for item in items {
             args.push(item);
@@ -55,9 +57,9 @@ impl Batch for Append {
     }
 
     fn outcomes(&self, reply: Value, items: &[String]) -> Result<Vec<Result<i64, Error>>, Error> {
-        assert!(!self.panic.swap(false, Ordering::SeqCst), "as the test asked");
+        assert!(!self.panic.swap(false, Ordering::SeqCst), "as the test wants");
         let lengths: Vec<i64> = redis::from_redis_value(reply).expect("numbers");
-        assert!(!items.iter().any(|item| item == "panic in outcomes"), "as the test asked");
+        assert!(!items.iter().any(|item| item == "panic in outcomes"), "as the test wants");
         Ok(lengths
             .into_iter()
             .map(|length| match length {
@@ -95,8 +97,7 @@ async fn submit_all(lane: &Lane<Append>, items: impl IntoIterator<Item = String>
 
 #[tokio::test]
 async fn a_lone_request_is_one_call_at_once() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let lane = Lane::start(&store, Append::to("a"), 8);
     redis.forget_calls().await;
     for length in 1..=5 {
@@ -165,8 +166,7 @@ impl Batch for Weighed {
 /// Each call takes what is light enough; what is too heavy for any company goes alone.
 #[tokio::test]
 async fn heavy_items_share_a_call_with_fewer_others_in_order() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let lane = Lane::start(&store, Weighed(Append::to("a")), 1000);
     let weights = [1, 8, 8, 1, 15, 1, 40, 16, 1, 2, 3, 4, 5, 6];
     // What a call is full of, in the order in which it came: the first goes alone.
@@ -191,8 +191,7 @@ async fn heavy_items_share_a_call_with_fewer_others_in_order() {
 
 #[tokio::test]
 async fn an_items_failure_is_its_own() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let lane = Lane::start(&store, Append::to("a"), 100);
     redis.freeze();
     let items = ["first", "a", "bad", "b"].map(String::from);
@@ -206,8 +205,7 @@ async fn an_items_failure_is_its_own() {
 
 #[tokio::test]
 async fn beyond_the_bound_it_refuses_at_once() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let lane = Lane::start(&store, Append::to("a"), 4);
     redis.freeze();
     // One in flight, four waiting, the rest refused without an answer from Redis.
@@ -225,8 +223,7 @@ async fn beyond_the_bound_it_refuses_at_once() {
 
 #[tokio::test]
 async fn a_caller_that_goes_away_takes_nothing_with_it() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let lane = Lane::start(&store, Append::to("a"), 100);
     redis.freeze();
     let mut flying = submit_all(&lane, ["in flight".into()]).await;
@@ -244,8 +241,7 @@ async fn a_caller_that_goes_away_takes_nothing_with_it() {
 
 #[tokio::test]
 async fn a_panic_fails_its_call_and_not_the_lane() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (_redis, store) = fresh().await;
     let batch = Append::to("a");
     let in_outcomes = batch.panic.clone();
     let lane = Lane::start(&store, batch, 100);
@@ -260,8 +256,7 @@ async fn a_panic_fails_its_call_and_not_the_lane() {
 
 #[tokio::test]
 async fn one_lane_does_not_starve_another() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let busy = Lane::start(&store, Append::to("busy"), 10_000);
     let quiet = Lane::start(&store, Append::to("quiet"), 8);
     redis.freeze();
@@ -338,8 +333,7 @@ async fn without_a_store_a_lane_fails_at_once() {
 
 #[tokio::test]
 async fn on_a_single_server_one_lane_serves_all_tags() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (redis, store) = fresh().await;
     let lanes = Arc::new(Sharded::new(&store, 16, || Deposits, 100));
     redis.forget_calls().await;
     redis.freeze();
@@ -361,7 +355,7 @@ async fn on_a_single_server_one_lane_serves_all_tags() {
 
 /// Whether a second run would count twice depends on the items.
 #[tokio::test]
-async fn a_lost_reply_is_asked_for_again_when_each_item_of_the_call_allows_it() {
+async fn a_lost_reply_is_requested_again_when_each_item_of_the_call_allows_it() {
     let redis = Redis::start().await;
     let proxy = Proxy::start(redis.port()).await;
     let store = opened(&patient(proxy.url())).await;
@@ -392,8 +386,7 @@ async fn a_lost_reply_is_asked_for_again_when_each_item_of_the_call_allows_it() 
 
 #[tokio::test]
 async fn a_lane_ends_with_its_last_handle() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (_redis, store) = fresh().await;
     let batch = Append::to("a");
     let held = Arc::downgrade(&batch.panic);
     let lane = Lane::start(&store, batch, 100);
@@ -406,8 +399,7 @@ async fn a_lane_ends_with_its_last_handle() {
 
 #[tokio::test]
 async fn a_single_server_needs_one_lane_for_all_tags() {
-    let redis = Redis::start().await;
-    let store = opened(&patient(redis.url())).await;
+    let (_redis, store) = fresh().await;
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let before = tasks();
     let lanes = Sharded::new(&store, 16, || Deposits, 100);

@@ -1,4 +1,4 @@
-//! What the store's user must be allowed, and what is said when it is not.
+//! What the store's user must be allowed, and what is logged when it is not.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ async fn each_permission_that_is_missing_is_named_at_once() {
 }
 
 #[tokio::test]
-async fn all_that_is_missing_stands_in_one_line() {
+async fn all_that_is_missing_is_in_one_line() {
     let redis = Redis::start().await;
     redis.user("ann", &rules("", &["-zadd", "-evalsha", "-hset", "-info"])).await;
     let store = open(&as_user(&redis));
@@ -106,13 +106,13 @@ async fn a_permission_that_is_taken_away_is_named_once_and_found_again() {
             add(&store, lost, "1", 1, Repeat::Never).await == Err(Error::Forbidden(rule.clone()))
         })
         .await;
-        let said = |words: &str| log.text().lines().filter(|it| it.contains(words)).count();
-        assert_eq!(said("the store refuses us"), 1, "{}", log.text());
+        let logged = |words: &str| log.text().lines().filter(|it| it.contains(words)).count();
+        assert_eq!(logged("the store refuses us"), 1, "{}", log.text());
         assert!(log.text().contains(&format!("no permission for {rule}")), "{}", log.text());
         // A service that has begun waits.
         assert!(timeout(std::time::Duration::ZERO, store.refused_at_start()).await.is_err());
         redis.run::<()>(&["ACL", "SETUSER", "ann", &rule]).await;
         until("it goes on", PATIENCE, async || echo(&store, "x").await == Ok("x".into())).await;
-        assert_eq!(said("the store refuses us"), 1, "{}", log.text());
+        assert_eq!(logged("the store refuses us"), 1, "{}", log.text());
     }
 }

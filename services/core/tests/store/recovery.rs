@@ -35,7 +35,7 @@ async fn a_killed_server_fails_calls_at_once_and_is_found_again() {
     let store = opened(&patient(redis.url())).await;
     for round in 1..=3 {
         redis.kill();
-        // Nobody calls meanwhile: an idle loss is noticed too.
+        // No call comes meanwhile: an idle loss is noticed too.
         down(&store).await;
         fails_at_once(&store).await;
         redis.restart().await;

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use anteroom_core::store::{Args, Batch, Config, Constants, Error, Repeat, Script, Sharded, Store};
-use anteroom_testkit::{Log, PATIENCE};
+use anteroom_testkit::{Log, PATIENCE, Redis};
 use prometheus::Registry;
 use redis::Value;
 
@@ -47,6 +47,13 @@ pub async fn opened(config: &Config) -> Store {
     let store = open(config);
     assert!(store.wait_up(PATIENCE).await, "the store does not come up");
     store
+}
+
+/// A server of its own, and a store on it.
+pub async fn fresh() -> (Redis, Store) {
+    let redis = Redis::start().await;
+    let store = opened(&patient(redis.url())).await;
+    (redis, store)
 }
 
 pub fn keys(tag: &str) -> Args {

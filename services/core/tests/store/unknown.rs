@@ -1,4 +1,4 @@
-//! When nobody can tell whether a call was executed, and when answers come late.
+//! When it is unknown whether a call was executed, and when answers come late.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use anteroom_testkit::{Fault, PATIENCE, Proxy, Redis, until};
 
 use crate::support::{SCRIPTS, add, brisk, echo, opened, patient};
 
-/// What stands in Redis: (total, runs).
+/// What is in Redis: (total, runs).
 async fn stored(redis: &Redis, tag: &str) -> (i64, i64) {
     let key = format!("test:{{{tag}}}:account");
     let read = async |field: &str| {

@@ -92,6 +92,12 @@ impl TimedStore {
         self.redis.delete_keys("").await;
     }
 
+    /// The store has no memory left, or enough again.
+    pub async fn fill(&self, full: bool) {
+        let limit = if full { "1" } else { "0" };
+        self.redis.run::<()>(&["CONFIG", "SET", "maxmemory", limit]).await;
+    }
+
     /// The store loses everything.
     pub async fn empty(&self) {
         self.redis.delete_keys(KEYS).await;

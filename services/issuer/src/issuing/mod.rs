@@ -114,8 +114,8 @@ impl Issuing {
             let can_issue = self.refresh_method(&name).is_some();
             let room = self.window.room();
             if waits && room > 0 && can_issue {
-                let asked = room.min(MAX_CLAIM);
-                (waits, next_look) = match self.claim(&name, asked).await {
+                let at_most = room.min(MAX_CLAIM);
+                (waits, next_look) = match self.claim(&name, at_most).await {
                     Some((more, next)) => {
                         pause = PAUSE.0;
                         (more, Instant::now() + next.unwrap_or_else(|| self.poll()))
@@ -147,17 +147,17 @@ impl Issuing {
 
     /// Claims at most so many. Whether more may be claimed at once, and after which time more may
     /// come by itself; `None` if that is unknown.
-    async fn claim(&mut self, name: &str, asked: usize) -> Option<(bool, Option<Duration>)> {
+    async fn claim(&mut self, name: &str, at_most: usize) -> Option<(bool, Option<Duration>)> {
         let event = self.calls.event.clone();
         let claim_name = event.name_claim();
-        let ask = || event.claim_as(claim_name, asked);
+        let ask = || event.claim_as(claim_name, at_most);
         // Until it is answered: what it has claimed would wait for the end of its lease.
         let claimed = tokio::select! {
             claimed = self.calls.retry("event.claim", ask) => claimed?,
             // At the end too, as long as the answer may be on its way.
             () = async { self.stop.cancelled().await; sleep(LAST_ANSWER).await } => return None,
         };
-        let more = claimed.pending && claimed.work.len() == asked;
+        let more = claimed.pending && claimed.work.len() == at_most;
         let next = claimed.again_in.map(|again| again.clamp(LEAST_REST, self.poll()));
         if !claimed.work.is_empty() {
             // The rules may have changed since they were looked at.

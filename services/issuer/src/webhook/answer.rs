@@ -94,8 +94,8 @@ mod tests {
     use super::*;
 
     fn of(status: u16) -> Answer {
-        let asked = Some(Duration::from_secs(7));
-        Answer::of(StatusCode::from_u16(status).expect("a status"), asked)
+        let retry_after = Some(Duration::from_secs(7));
+        Answer::of(StatusCode::from_u16(status).expect("a status"), retry_after)
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
             assert_eq!(of(status.as_u16()), Answer::Refused { is_its_own, error });
         }
         let seven = Some(Duration::from_secs(7));
-        for (status, asked, name) in [
+        for (status, after, name) in [
             (301, None, "failed"),
             (307, None, "failed"),
             (408, seven, "busy"),
@@ -120,7 +120,7 @@ mod tests {
         ] {
             let failed = of(status);
             assert!(
-                matches!(&failed, Answer::Failed { retry_after, .. } if *retry_after == asked),
+                matches!(&failed, Answer::Failed { retry_after, .. } if *retry_after == after),
                 "{failed:?}"
             );
             assert_eq!(failed.name(), name, "{status}");
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn both_forms_of_retry_after_are_read() {
         let now: Timestamp = "2027-01-15T20:00:00Z".parse().expect("a moment");
-        let seconds = |value| retry_after(value, now).map(|asked| asked.as_secs());
+        let seconds = |value| retry_after(value, now).map(|after| after.as_secs());
         assert_eq!(seconds("120"), Some(120));
         assert_eq!(seconds("Fri, 15 Jan 2027 20:01:30 GMT"), Some(90));
         assert_eq!(seconds("Fri, 15 Jan 2027 19:00:00 GMT"), Some(0), "it is over");

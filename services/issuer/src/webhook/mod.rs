@@ -176,8 +176,8 @@ fn client(guard: Guard) -> Result<HttpClient, rustls::Error> {
 }
 
 fn answer(response: &Response<Incoming>, now: Timestamp) -> Answer {
-    let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    Answer::of(response.status(), asked.and_then(|value| answer::retry_after(value, now)))
+    let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    Answer::of(response.status(), after.and_then(|value| answer::retry_after(value, now)))
 }
 
 fn failed(failure: Failure, error: String) -> Answer {
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// `localhost` stands for a name that leads to a private address: the rule of the address that
+    /// `localhost` is a name that leads to a private address: the rule of the address that
     /// names this machine itself does not hold for it here.
     #[tokio::test]
     async fn nothing_is_sent_to_a_name_that_leads_to_a_private_address() {

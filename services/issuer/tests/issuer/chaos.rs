@@ -22,7 +22,7 @@ fn moment() -> Duration {
     Duration::from_millis(rand::rng().random_range(20..400))
 }
 
-/// What must hold in the end: exactly the stock is issued, to each at most once, and everybody's
+/// What must hold in the end: exactly the stock is issued, to each at most once, and every
 /// application has ended.
 async fn holds(stage: &Stage) {
     stage.until_all_ended().await;
@@ -34,7 +34,7 @@ async fn holds(stage: &Stage) {
     assert_eq!(count(|it| *it == Application::SoldOut), VISITORS - STOCK);
 }
 
-/// The receiver knows each by one key, however often it was asked.
+/// The receiver knows each by one key, however often it was called.
 async fn each_once_at(receiver: &Receiver) {
     let keys = receiver.issued().await;
     assert_eq!(keys.iter().collect::<HashSet<_>>().len(), keys.len());
@@ -128,7 +128,7 @@ async fn promise_09_a_store_that_is_killed_again_and_again_loses_nothing() {
 
 /// Each was executed and the issuer never heard of it, or it was not executed.
 #[tokio::test]
-async fn promise_09_replies_that_are_cut_are_asked_for_again() {
+async fn promise_09_replies_that_are_cut_are_requested_again() {
     let receiver = Receiver::start().await;
     let rules = format!("{RULES}max_per_second = 100\n");
     let stage = Stage::with_webhook(&receiver, "/fails/1", &rules).await;

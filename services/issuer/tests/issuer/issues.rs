@@ -59,7 +59,7 @@ async fn max_per_second_holds_for_all_issuers_together() {
     };
     let moments: Vec<u64> = stage.applications(0..60).await.into_iter().map(issued_at).collect();
     let (first, last) = (moments.iter().min().unwrap(), moments.iter().max().unwrap());
-    // Sixty at twenty a second, by a clock that tells whole seconds.
+    // Sixty at twenty a second, by a clock of whole seconds.
     assert!(last - first >= 2, "{moments:?}");
     one.end().await;
     two.end().await;

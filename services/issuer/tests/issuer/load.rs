@@ -33,13 +33,13 @@ async fn a_file_is_loaded_once_however_often_it_is_loaded() {
     let file = folder.path().join("codes.txt");
     let codes = |count: u64| (0..count).map(|code| format!("CODE-{code}\n")).collect::<String>();
     // The first part, as a load that broke off leaves it.
-    for (count, told) in [
+    for (count, output) in [
         (450, "450 codes: 450 new, 0 loaded before; 450 are left to give out"),
         (1_000, "1000 codes: 550 new, 450 loaded before; 1000 are left to give out"),
         (1_000, "1000 codes: 0 new, 1000 loaded before; 1000 are left to give out"),
     ] {
         std::fs::write(&file, codes(count)).unwrap();
-        assert_eq!(load(&stage, "coupon", &file, &[]).await, (0, told.to_owned()));
+        assert_eq!(load(&stage, "coupon", &file, &[]).await, (0, output.to_owned()));
     }
     let issuer = stage.deployment.issuer().await;
     stage.apply(0..1).await;
@@ -63,8 +63,8 @@ async fn a_pipe_is_loaded_whole() {
         let pipe = pipe.clone();
         move || std::fs::write(pipe, "A\nB\nC\n")
     });
-    let told = "3 codes: 3 new, 0 loaded before; 3 are left to give out".to_owned();
-    assert_eq!(load(&stage, "coupon", &pipe, &[]).await, (0, told));
+    let output = "3 codes: 3 new, 0 loaded before; 3 are left to give out".to_owned();
+    assert_eq!(load(&stage, "coupon", &pipe, &[]).await, (0, output));
     writer.await.unwrap().unwrap();
 }
 
@@ -89,10 +89,10 @@ async fn each_end_has_its_exit_code_and_one_line() {
         ("coupon", &good, &wrong, 64, "store.command_timeout"),
         ("coupon", &good, &ANN, 77, "no permission for "),
     ] {
-        let (ended, told) = load(&stage, event, path, env).await;
-        assert_eq!(ended, code, "{told}");
-        assert!(told.starts_with("anteroom-issuer: ") && told.contains(words), "{told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        let (ended, output) = load(&stage, event, path, env).await;
+        assert_eq!(ended, code, "{output}");
+        assert!(output.starts_with("anteroom-issuer: ") && output.contains(words), "{output}");
+        assert_eq!(output.lines().count(), 1, "{output}");
     }
     assert_eq!(stage.snapshot().await.codes, 0, "nothing of a file with a mistake is loaded");
 }

@@ -31,7 +31,7 @@ async fn another_secret_is_taken_over() {
     let receiver = Receiver::start().await;
     let stage = Stage::with_webhook(&receiver, "/issue", "stock = 5\n").await;
     let secret = receiver.folder.path().join("secret");
-    std::fs::write(&secret, "a-secret-that-nobody-knows-but-this-test").unwrap();
+    std::fs::write(&secret, "a-secret-that-only-this-test-knows").unwrap();
     let issuer = stage.deployment.issuer().await;
     stage.apply(0..1).await;
     stage.until("it is refused", |it| it.dead == 1).await;

@@ -57,7 +57,7 @@ impl Stage {
         .await;
     }
 
-    /// Waits until nobody waits and nobody is in hand.
+    /// Waits until no application waits or is in hand.
     pub async fn until_all_ended(&self) {
         self.until("all have ended", |it| (it.pending, it.claimed) == (0, 0)).await;
     }

@@ -20,7 +20,7 @@ async fn a_message_wakes_it() {
 
 /// Without the permission to listen.
 #[tokio::test]
-async fn its_own_look_finds_what_no_message_told_of() {
+async fn its_own_look_finds_what_no_message_announced() {
     let stage = Stage::new("stock = 100\n").await;
     let rules = PERMISSIONS.iter().filter(|rule| *rule != "+subscribe").cloned();
     stage.deployment.redis.user("ann", &rules.collect::<Vec<_>>()).await;

@@ -31,7 +31,7 @@ async fn promise_09_a_receiver_that_fails_or_forgets_to_answer_issues_once_to_ea
 }
 
 #[tokio::test]
-async fn what_is_refused_is_a_dead_letter_at_once_and_holds_up_nobody() {
+async fn what_is_refused_is_a_dead_letter_at_once_and_holds_up_no_other() {
     // At the pace of a receiver in trouble they would take two minutes.
     const REFUSED: u32 = 600;
     let receiver = Receiver::start().await;
@@ -45,7 +45,7 @@ async fn what_is_refused_is_a_dead_letter_at_once_and_holds_up_nobody() {
     assert_eq!(dead[0].visitor_id, name(0));
     issuer.until_metric(&attempts("dead"), |it| it == Some(REFUSED.into())).await;
     assert_eq!(issuer.logged("an application is a dead letter"), REFUSED as usize);
-    assert_eq!(issuer.logged(&name(0)), 0, "nothing tells who");
+    assert_eq!(issuer.logged(&name(0)), 0, "no log line shows who");
     issuer.end().await;
 }
 

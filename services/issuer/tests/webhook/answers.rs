@@ -29,7 +29,7 @@ async fn an_application_is_issued_once_however_often_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_issued_but_never_said_so_is_asked_again() {
+async fn a_receiver_that_issued_without_an_answer_is_called_again() {
     let receiver = Receiver::start().await;
     let webhook = to(&receiver, "/silent/2");
     for attempt in 1..=2 {

@@ -43,7 +43,7 @@ async fn proxies_of_the_environment_are_not_used() {
         let env = names.map(|name| (name, address.as_str()));
         alone("network::proxies_of_the_environment_are_not_used", &env).await;
         let taken = timeout(Duration::ZERO, proxy.accept()).await;
-        return assert!(taken.is_err(), "the proxy was asked");
+        return assert!(taken.is_err(), "the proxy was used");
     }
     let receiver = Receiver::start().await;
     assert_eq!(webhook(&receiver.url("/issue"), PATIENCE).issue(&ANN, 1).await, Answer::Issued);

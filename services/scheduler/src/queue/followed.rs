@@ -1,5 +1,5 @@
-//! The target that a queue follows, and what was told of it in the log: once when nobody reports to
-//! it any more, once when somebody does again, and so each change of its state.
+//! The target that a queue follows, and what the log shows of it: one line when reports stop, one
+//! when they resume, and one for each change of its state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use anteroom_config::BreakerConfig;
 use anteroom_core::breaker::{Breaker, Snapshot, State};
 use anteroom_core::store::Store;
 
-/// Nobody reports here, so nothing ever waits in a target's lanes.
+/// The scheduler reports nothing, so nothing ever waits in a target's lanes.
 const LANE_BOUND: usize = 1;
 
 /// The target as the configuration named it last.
@@ -17,10 +17,10 @@ pub struct Followed(Mutex<Option<Open>>);
 /// An open target.
 struct Open {
     target: Breaker,
-    /// It was told that nobody reports to it.
-    silence_told: bool,
-    /// The state that was told last; of one that is closed from the beginning nothing is.
-    state_told: State,
+    /// The log shows that it gets no reports.
+    silence_logged: bool,
+    /// The state that the log showed last; closed at the beginning.
+    state_logged: State,
 }
 
 impl Followed {
@@ -31,8 +31,11 @@ impl Followed {
             return open.target.clone();
         }
         let target = Breaker::open(store, name, LANE_BOUND);
-        *open =
-            Some(Open { target: target.clone(), silence_told: false, state_told: State::Closed });
+        *open = Some(Open {
+            target: target.clone(),
+            silence_logged: false,
+            state_logged: State::Closed,
+        });
         target
     }
 
@@ -41,14 +44,14 @@ impl Followed {
         *self.lock() = None;
     }
 
-    /// Tells when nobody reports to the target any more, and when somebody does again.
+    /// Logs when reports to the target stop, and when they resume.
     pub fn note_silence(&self, queue: &str, snapshot: &Snapshot, rules: &BreakerConfig) {
         let is_silent = snapshot.last_outcome_ago.is_none_or(|ago| ago > rules.window);
         let mut open = self.lock();
-        let Some(open) = open.as_mut().filter(|open| open.silence_told != is_silent) else {
+        let Some(open) = open.as_mut().filter(|open| open.silence_logged != is_silent) else {
             return;
         };
-        open.silence_told = is_silent;
+        open.silence_logged = is_silent;
         let followed = open.target.name();
         if is_silent {
             tracing::warn!(queue, followed, "nobody reports to the target that the queue follows");
@@ -57,23 +60,27 @@ impl Followed {
         }
     }
 
-    /// Tells when the state of the target has changed, and so whether it pauses the queue.
+    /// Logs when the state of the target has changed, and so whether it pauses the queue.
     pub fn note_state(&self, queue: &str, state: State) {
         let mut open = self.lock();
-        let Some(open) = open.as_mut().filter(|open| open.state_told != state) else {
+        let Some(open) = open.as_mut().filter(|open| open.state_logged != state) else {
             return;
         };
-        open.state_told = state;
+        open.state_logged = state;
         let followed = open.target.name();
         match state {
             State::Open => {
                 tracing::warn!(queue, followed, "the health of a target pauses promotion");
             }
             State::HalfOpen => {
-                tracing::info!(queue, followed, "a few are promoted to find out how the target is");
+                tracing::info!(
+                    queue,
+                    followed,
+                    "the target is half open: probing it with few promotions"
+                );
             }
             State::Closed => {
-                tracing::info!(queue, followed, "the target is well: the pace comes back");
+                tracing::info!(queue, followed, "the target is healthy: the pace returns in steps");
             }
         }
     }

@@ -1,7 +1,8 @@
-//! What a promotion is told of the target that the queue follows, read before each tick.
+//! What a promotion gets of the target that the queue follows, read before each tick.
 //!
 //! A target that cannot be read stops nothing: the promotion goes on without, and what another
-//! scheduler read stays in force for 5 s. It is told once when that begins and once when it ends.
+//! scheduler read stays in force for 5 s. The log shows once when that begins and once when it
+//! ends.
 
 use anteroom_config::{AdaptiveConfig, BreakerConfig, Config};
 use anteroom_core::queue::{BreakerReading, Health};

@@ -18,7 +18,7 @@ pub struct QueueFamilies {
     /// `anteroom_queue_wait_seconds{queue}`.
     counts: QueueCounts,
     /// `anteroom_queue_eta_error_ratio{queue}`: how wrong the estimate was that every 64th visitor
-    /// got at the join, |told − true| ÷ true; 1 is wrong by the whole wait.
+    /// got at the join, |estimate − true| ÷ true; 1 is wrong by the whole wait.
     eta_error: HistogramVec,
     /// `anteroom_queue_adaptive_steps_total{queue,reason}`, the reasons being those of
     /// [`StepReason`].
@@ -33,7 +33,7 @@ impl Families for QueueFamilies {
         let eta_error = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_queue_eta_error_ratio",
-                "Error of the estimates that every 64th visitor got at the join: |told - true| / \
+                "Error of the estimates that every 64th visitor got at the join: |estimate - true| / \
                  true, where a wait below 1 s counts as 1 s.",
             )
             .buckets(vec![0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0]),
@@ -115,9 +115,9 @@ impl QueueMetrics {
             (0..*places).for_each(|_| wait.observe(waited.as_secs_f64()));
         }
         wait.flush();
-        for (told, truth) in &promotion.estimates {
-            let (told, truth) = (told.as_secs_f64(), truth.as_secs_f64());
-            self.eta_error.observe((told - truth).abs() / truth.max(SHORTEST_WAIT_SECONDS));
+        for (estimate, truth) in &promotion.estimates {
+            let (estimate, truth) = (estimate.as_secs_f64(), truth.as_secs_f64());
+            self.eta_error.observe((estimate - truth).abs() / truth.max(SHORTEST_WAIT_SECONDS));
         }
     }
 

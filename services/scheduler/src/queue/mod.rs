@@ -31,13 +31,13 @@ const SWEEP: Tick =
     Tick { name: "sweep", spread: NEVER_LATE, interval: |config, _| config.scheduler.sweep_tick };
 const SNAPSHOT: Tick = Tick::snapshot("snapshot");
 
-/// A queue, its part of the configuration, and what its ticks tell each other.
+/// A queue, its part of the configuration, and what its ticks share.
 pub struct ScheduledQueue {
     /// The operations.
     pub queue: Queue,
     /// What it counts.
     pub metrics: QueueMetrics,
-    /// What the newest snapshot said of the line.
+    /// What the newest snapshot shows of the line.
     pub line: LineLength,
     /// The target that it follows.
     pub followed: Followed,

@@ -47,9 +47,9 @@ impl Visitor {
         curl.args(["--header", "accept: text/html", "--cookie"]).arg(&jar).arg("--cookie-jar");
         curl.arg(&jar).args(["--write-out", "\n%{http_code} %{url_effective}"]).args(arguments);
         let output = curl.output().expect("curl");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let (html, last) = said.rsplit_once('\n').unwrap_or_else(|| panic!("{said} {told}"));
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (html, last) = stdout.rsplit_once('\n').unwrap_or_else(|| panic!("{stdout} {stderr}"));
         let (status, address) = last.split_once(' ').expect("status and address");
         let status = status.parse().expect("a number");
         Page { status, address: address.to_owned(), html: html.to_owned() }
@@ -85,7 +85,7 @@ async fn demo() -> (Run, String, String) {
 async fn visitors_wait_choose_a_seat_and_make_room_for_the_next() {
     let (run, room, concert) = demo().await;
     let (first, second) = (Visitor::new(), Visitor::new());
-    // Whoever comes to the concert is sent to the room, joins there, and the page leads back.
+    // A visitor of the concert is sent to the room, joins there, and the page leads back.
     let enter = |visitor: &Visitor| {
         let page = visitor.open(&concert);
         assert!(page.address.starts_with(&format!("{room}?return_to=")), "{page:?}");
@@ -95,7 +95,7 @@ async fn visitors_wait_choose_a_seat_and_make_room_for_the_next() {
     };
     let leads_on = format!("<p id=\"go-on\"><a href=\"{concert}\">");
     let page = enter(&first);
-    assert!(page.html.contains(&leads_on), "nobody waits: {page:?}");
+    assert!(page.html.contains(&leads_on), "the line is empty: {page:?}");
     let page = enter(&second);
     assert!(page.html.contains("data-status=\"waiting\""), "there is room for one: {page:?}");
 
@@ -123,10 +123,10 @@ async fn visitors_wait_choose_a_seat_and_make_room_for_the_next() {
 }
 
 #[tokio::test]
-async fn a_browser_comes_in_by_itself_when_nobody_waits() {
+async fn a_browser_enters_by_itself_when_the_line_is_empty() {
     let Some(chromium) = Chromium::find() else { return };
     let (run, _, concert) = demo().await;
-    // So long, by the page's clock, until what it has become is told.
+    // So long, by the page's clock, until the page shows what it has become.
     let dom = chromium.dom(&["--virtual-time-budget=20000"], &concert).await;
     assert!(dom.contains("48 of 48 seats free"), "{dom}");
     assert!(dom.contains("Leave without a seat"), "{dom}");

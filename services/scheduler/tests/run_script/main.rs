@@ -23,17 +23,17 @@ async fn the_printed_lines_work_and_ctrl_c_leaves_nothing() {
         assert_eq!(run.count(program), 1, "{program}");
     }
     assert_eq!(run.count("redis.sock"), 1, "a server of its own, on a socket");
-    let said = run.script.stdout();
-    let lines: Vec<&str> = said
+    let output = run.script.stdout();
+    let lines: Vec<&str> = output
         .lines()
         .map(str::trim)
         .filter(|line| line.starts_with("TOKEN=") || line.starts_with("curl "))
         .collect();
-    assert_eq!(lines.len(), 3, "{said}");
+    assert_eq!(lines.len(), 3, "{output}");
     let output = Command::new("bash").args(["-c", &lines.join("\n")]).output().expect("bash");
     let answers = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(answers.starts_with("art1."), "{answers}");
-    assert!(answers.contains("\"status\":\"ready\""), "nobody waits: {answers}");
+    assert!(answers.contains("\"status\":\"ready\""), "the line is empty: {answers}");
     assert!(answers.contains("HTTP/1.1 200 OK\r\nx-anteroom-visitor: 1\r\n"), "{answers}");
     run.script.signal(Signal::SIGINT);
     run.ends_with(0).await;
@@ -57,9 +57,9 @@ async fn a_service_that_dies_ends_everything_with_its_last_words() {
     let processes = run.processes();
     let scheduler = processes.iter().find(|(_, line)| line.contains("anteroom-scheduler"));
     kill(scheduler.expect("it runs").0, Signal::SIGKILL).expect("killed");
-    let said = run.ends_with(1).await;
-    assert!(said.contains("scheduler ended by itself, with code 137"), "{said}");
-    assert!(said.contains("\"message\":\"listening\""), "its last lines: {said}");
+    let output = run.ends_with(1).await;
+    assert!(output.contains("scheduler ended by itself, with code 137"), "{output}");
+    assert!(output.contains("\"message\":\"listening\""), "its last lines: {output}");
 }
 
 #[tokio::test]
@@ -67,10 +67,10 @@ async fn a_taken_port_is_named_before_anything_starts() {
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
     let run = Run::start(&[("ANTEROOM_ADMISSION__SERVICE_LISTEN", &address)]);
-    let said = run.ends_with(1).await;
-    assert!(said.contains(&format!("{address} is taken by another program")), "{said}");
-    assert!(said.contains("ANTEROOM_ADMISSION__SERVICE_LISTEN"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let output = run.ends_with(1).await;
+    assert!(output.contains(&format!("{address} is taken by another program")), "{output}");
+    assert!(output.contains("ANTEROOM_ADMISSION__SERVICE_LISTEN"), "{output}");
+    assert_eq!(output.lines().count(), 1, "{output}");
 }
 
 #[tokio::test]
@@ -82,16 +82,16 @@ async fn a_store_that_cannot_be_reached_is_named_at_once_and_ends_it() {
     let mut run = Run::start(&[("ANTEROOM_STORE__URL", &url)]);
     let line = run.script.line("waiting for the store at", PATIENCE).await;
     assert_eq!(line, format!("waiting for the store at redis://***@{address}"));
-    let said = run.ends_with(1).await;
+    let output = run.ends_with(1).await;
     let why = format!("no answer from the store at redis://***@{address} for 10 s: ");
-    assert!(said.contains(&why), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(output.contains(&why), "{output}");
+    assert_eq!(output.lines().count(), 1, "{output}");
 }
 
 #[tokio::test]
-async fn a_configuration_that_is_refused_is_told() {
+async fn a_configuration_that_is_refused_is_reported() {
     let run = Run::start(&[("ANTEROOM_QUEUES__CONCERT__CAPACITY", "0")]);
-    let said = run.ends_with(1).await;
-    assert!(said.contains("queues.concert.capacity"), "{said}");
-    assert!(said.contains("with code 64"), "{said}");
+    let output = run.ends_with(1).await;
+    assert!(output.contains("queues.concert.capacity"), "{output}");
+    assert!(output.contains("with code 64"), "{output}");
 }

@@ -92,8 +92,8 @@ impl Run {
 
     /// Where a port listens, by what the script says of it.
     pub fn address(&self, name: &str) -> String {
-        let said = self.script.stdout();
-        let line = said.lines().find(|line| line.trim_start().starts_with(name));
+        let output = self.script.stdout();
+        let line = output.lines().find(|line| line.trim_start().starts_with(name));
         let (_, rest) = line.and_then(|line| line.split_once("http://")).expect("an address");
         rest.split(['/', ',', ' ']).next().expect("an end").to_owned()
     }
@@ -101,8 +101,8 @@ impl Run {
     /// Waits for its end and looks what is left.
     pub async fn ends_with(mut self, code: i32) -> String {
         let status = self.script.exit(PATIENCE).await;
-        let said = format!("{}\n{}", self.script.stdout(), self.script.stderr());
-        assert_eq!(status.code(), Some(code), "{said}");
+        let output = format!("{}\n{}", self.script.stdout(), self.script.stderr());
+        assert_eq!(status.code(), Some(code), "{output}");
         until("no process is left", PATIENCE, async || self.processes().is_empty()).await;
         let left: Vec<_> = fs::read_dir(self.temporary.path()).expect("still there").collect();
         assert!(left.is_empty(), "{left:?}");

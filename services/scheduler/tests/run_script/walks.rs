@@ -1,4 +1,4 @@
-//! What the READMEs tell a newcomer to type is typed, and answers what they say.
+//! The commands of the READMEs are run, and answer what these say.
 
 use std::fs::{self, Permissions};
 use std::net::TcpStream;
@@ -20,18 +20,18 @@ fn blocks(text: &str, heading: &str) -> Vec<String> {
     blocks.map(|block| block.split("```").next().expect("an end").to_owned()).collect()
 }
 
-/// Has a shell run what is pasted, with a curl that also tells the status of each answer.
+/// Has a shell run what is pasted, with a curl that also prints the status of each answer.
 fn paste(text: &str) -> (Output, Vec<u16>) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let found = Command::new("sh").args(["-c", "command -v curl"]).output().expect("a shell");
     let curl = String::from_utf8(found.stdout).expect("a path");
     let wrapper = folder.path().join("curl");
-    let tells = format!(
+    let script = format!(
         "#!/bin/sh\n{} -D \"$0.head\" \"$@\"; code=$?\n\
          sed -n '1s|^HTTP/[^ ]* \\([0-9]*\\).*|status \\1|p' \"$0.head\" >&2\nexit $code\n",
         curl.trim()
     );
-    fs::write(&wrapper, tells).expect("written");
+    fs::write(&wrapper, script).expect("written");
     fs::set_permissions(&wrapper, Permissions::from_mode(0o755)).expect("permissions");
     let path = std::env::var("PATH").expect("a path");
     let output = Command::new("bash")
@@ -39,8 +39,8 @@ fn paste(text: &str) -> (Output, Vec<u16>) {
         .env("PATH", format!("{}:{path}", folder.path().display()))
         .output()
         .expect("bash");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let statuses = said.lines().filter_map(|line| line.strip_prefix("status "));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let statuses = stderr.lines().filter_map(|line| line.strip_prefix("status "));
     (output, statuses.map(|status| status.parse().expect("a number")).collect())
 }
 
@@ -71,10 +71,10 @@ async fn the_readme_s_lines_work_when_pasted_in_their_order() {
     for answer in [left, "x-anteroom-visitor: 1", "\"status\":\"active\"", "\"state\":\"paused\""] {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }
-    stands_on_lines_of_its_own(&answers);
+    is_on_lines_of_its_own(&answers);
 }
 
-/// An application of the README is asked for by its token, and issued by the issuer that runs.
+/// An application of the README is requested by its token, and issued by the issuer that runs.
 #[tokio::test]
 async fn the_readme_s_application_is_issued() {
     let mut run = Run::start(&[]);
@@ -88,7 +88,7 @@ async fn the_readme_s_application_is_issued() {
     assert_eq!(statuses, [202, 200, 200, 200, 200], "{output:?}");
     let answers = String::from_utf8_lossy(&output.stdout);
     assert!(answers.contains("{\"stock\":520}"), "{answers}");
-    stands_on_lines_of_its_own(&answers);
+    is_on_lines_of_its_own(&answers);
 
     let walk = blocks(&readme, "### Issuing").swap_remove(0);
     let walk = walk.replace("127.0.0.1:8081", &run.address("service port"));
@@ -103,8 +103,8 @@ async fn the_readme_s_application_is_issued() {
     .await;
 }
 
-/// No answer, and no prompt after it, stands behind another on the same line.
-fn stands_on_lines_of_its_own(answers: &str) {
+/// No answer, and no prompt after it, is behind another on the same line.
+fn is_on_lines_of_its_own(answers: &str) {
     for line in answers.lines().filter(|line| line.contains("{\"")) {
         let alone = line.starts_with('{') && line.ends_with('}') && !line.contains("}{");
         assert!(alone, "{line}");
@@ -185,7 +185,7 @@ async fn the_walk_through_nginx_works_from_a_clone() {
     {
         assert!(answers.contains(answer), "{answer}: {answers}");
     }
-    stands_on_lines_of_its_own(&answers);
+    is_on_lines_of_its_own(&answers);
     gateway.interrupt();
     until("NGINX has ended", PATIENCE, async || gateway.count("nginx") == 0).await;
     anteroom.interrupt();

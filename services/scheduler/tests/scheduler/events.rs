@@ -4,19 +4,25 @@
 use std::time::Duration;
 
 use anteroom_core::event::{Event, Rules};
-use anteroom_testkit::{PATIENCE, until, until_some};
+use anteroom_testkit::{Deployment, PATIENCE, Service, until, until_some};
 
 use crate::support::{deployment, opened};
 
 const COUPON: &str = "[events.coupon]\nstock = 2\nlease = \"1s\"\nkick_interval = \"100ms\"\n";
 
-#[tokio::test]
-async fn claims_of_an_issuer_that_died_come_back() {
+/// A scheduler that has written the rules of an event, and the event.
+async fn with_stock() -> (Deployment, Service, Event) {
     let deployment = deployment(COUPON).await;
     let scheduler = deployment.scheduler().await;
     let (_, store) = opened(&deployment).await;
     let event = Event::open(&store, "coupon", Rules::default(), 100);
     scheduler.until_metric("anteroom_event_stock{event=\"coupon\"}", |it| it == Some(2.0)).await;
+    (deployment, scheduler, event)
+}
+
+#[tokio::test]
+async fn claims_of_an_issuer_that_died_come_back() {
+    let (_deployment, scheduler, event) = with_stock().await;
     for visitor in ["ann", "bob"] {
         event.apply(visitor).await.expect("an answer");
     }
@@ -37,12 +43,8 @@ async fn claims_of_an_issuer_that_died_come_back() {
 
 #[tokio::test]
 async fn issuers_are_kicked_while_something_waits() {
-    let deployment = deployment(COUPON).await;
-    let scheduler = deployment.scheduler().await;
-    let (_, store) = opened(&deployment).await;
-    let event = Event::open(&store, "coupon", Rules::default(), 100);
+    let (deployment, scheduler, event) = with_stock().await;
     let messages = async || deployment.redis.calls("publish").await;
-    scheduler.until_metric("anteroom_event_stock{event=\"coupon\"}", |it| it == Some(2.0)).await;
     // Each connect asks for the permission to publish.
     let before = messages().await;
     event.apply("ann").await.expect("an answer");
@@ -52,11 +54,7 @@ async fn issuers_are_kicked_while_something_waits() {
 
 #[tokio::test]
 async fn the_stock_of_the_file_is_given_once() {
-    let deployment = deployment(COUPON).await;
-    let scheduler = deployment.scheduler().await;
-    let (_, store) = opened(&deployment).await;
-    let event = Event::open(&store, "coupon", Rules::default(), 100);
-    scheduler.until_metric("anteroom_event_stock{event=\"coupon\"}", |it| it == Some(2.0)).await;
+    let (deployment, scheduler, event) = with_stock().await;
     deployment.write(&COUPON.replace("stock = 2", "stock = 7\nmax_attempts = 3"));
     until("the changed rules are in force", PATIENCE, async || {
         event.snapshot().await.is_ok_and(|it| it.rules.max_attempts == 3)

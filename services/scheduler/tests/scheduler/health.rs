@@ -32,7 +32,7 @@ async fn promotion_stops_in_fallback_and_comes_back_when_the_target_recovers() {
     until_health(&queue, State::Closed).await;
     assert_eq!(join(&queue, 1).await.1.status(), Status::Ready);
     let silent = "nobody reports to the target";
-    until("it is told that nobody reports", PATIENCE, async || {
+    until("the silence is logged", PATIENCE, async || {
         schedulers.iter().all(|scheduler| scheduler.logged(silent) == 1)
     })
     .await;
@@ -48,7 +48,7 @@ async fn promotion_stops_in_fallback_and_comes_back_when_the_target_recovers() {
         schedulers[0].metric(paused).await == Some(1.0)
     })
     .await;
-    // Half open, somebody is let in to find out, and the calls succeed.
+    // Half open, a visitor is admitted as a probe, and the calls succeed.
     until("it has recovered", PATIENCE, async || {
         report(&target, 5, 0).await;
         queue.snapshot().await.expect("a snapshot").health == Some(State::Closed)
@@ -71,14 +71,14 @@ async fn each_change_of_the_target_is_told_once_by_each_scheduler() {
     until_health(&queue, State::Closed).await;
     let changes = [
         ("WARN", "the health of a target pauses promotion"),
-        ("INFO", "a few are promoted to find out how the target is"),
-        ("INFO", "the target is well: the pace comes back"),
+        ("INFO", "the target is half open: probing it with few promotions"),
+        ("INFO", "the target is healthy: the pace returns in steps"),
     ];
     for (so_far, outcomes) in [(0, (0, 5)), (1, (0, 0)), (2, (5, 0))] {
         if outcomes != (0, 0) {
             report(&target, outcomes.0, outcomes.1).await;
         }
-        // The next change is told, and none before it again.
+        // The next change is logged, and none before it again.
         for scheduler in &schedulers {
             until(changes[so_far].1, PATIENCE, async || scheduler.logged(changes[so_far].1) > 0)
                 .await;
@@ -136,12 +136,12 @@ async fn a_target_that_cannot_be_read_stops_nothing_and_says_so_once() {
     let scheduler = deployment.scheduler().await;
     let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
     until_health(&queue, State::Closed).await;
-    // What stands under its key is of another kind.
+    // What is under its key is of another kind.
     report(&target, 1, 0).await;
     let meta = "anteroom:v1:target:{shop}:meta";
     let _: () = deployment.redis.run(&["SET", meta, "?"]).await;
     let fails = "a call to the store fails";
-    until("it is told", PATIENCE, async || scheduler.logged(fails) == 1).await;
+    until("it is logged", PATIENCE, async || scheduler.logged(fails) == 1).await;
     let (first, _) = join(&queue, 1).await;
     let (second, place) = join(&queue, 2).await;
     assert_eq!(place.status(), Status::Waiting);
@@ -153,6 +153,6 @@ async fn a_target_that_cannot_be_read_stops_nothing_and_says_so_once() {
     let _: () = deployment.redis.run(&["DEL", meta]).await;
     until_health(&queue, State::Closed).await;
     let works = "a call to the store works again";
-    until("that is told, too", PATIENCE, async || scheduler.logged(works) == 1).await;
+    until("that is logged, too", PATIENCE, async || scheduler.logged(works) == 1).await;
     scheduler.end().await;
 }

@@ -1,4 +1,4 @@
-//! Many schedulers, one rate: nobody leads, and the record of promotions keeps the promises.
+//! Many schedulers, one rate: none leads, and the record of promotions keeps the promises.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::support::{deployment, join, queue, until_snapshot};
 
 const BATCH: u64 = 30;
 const INTERVAL_US: u64 = 1_000_000;
-/// Long enough that nobody's share of the rate comes back.
+/// Long enough that no share of the rate comes back.
 const CLAIM_TTL_US: u64 = 3_600_000_000;
 const VISITORS: u64 = 100;
 

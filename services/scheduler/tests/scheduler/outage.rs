@@ -52,7 +52,7 @@ async fn promise_05_it_goes_on_when_redis_was_killed_and_came_back() {
     deployment.redis.kill();
     scheduler.until_metric(ERRORS, |it| it > Some(5.0)).await;
     assert_eq!(scheduler.metric(UP).await, Some(0.0));
-    assert_eq!(scheduler.get("/readyz").await.0, 200, "started anew it could do no more");
+    assert_eq!(scheduler.get("/readyz").await.0, 200, "restarted it could do no more");
     assert!(scheduler.metric(RATIO).await < Some(1.0));
 
     deployment.redis.restart().await;
@@ -83,7 +83,7 @@ async fn promise_05_it_goes_on_with_a_store_that_forgot_everything() {
 }
 
 #[tokio::test]
-async fn a_stuck_store_is_told_once() {
+async fn a_stuck_store_is_logged_once() {
     let deployment = deployment("[queues.a]\ncapacity = 1\n[queues.b]\ncapacity = 1\n").await;
     let scheduler = deployment.scheduler().await;
     until_ticking(&scheduler).await;

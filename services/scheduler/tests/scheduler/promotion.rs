@@ -11,7 +11,7 @@ async fn a_place_is_promoted_when_there_is_room_and_the_metrics_show_it() {
     scheduler.until_ready().await;
     let queue = queue(&deployment, "concert").await;
     let (first, place) = join(&queue, 1).await;
-    assert_eq!(place.status(), Status::Ready, "nobody waits: promoted by its own join");
+    assert_eq!(place.status(), Status::Ready, "the line is empty: promoted by its own join");
     let (second, place) = join(&queue, 2).await;
     assert_eq!(place.status(), Status::Waiting);
     scheduler.until_metric("anteroom_queue_depth{queue=\"concert\"}", |it| it == Some(1.0)).await;

@@ -54,7 +54,7 @@ async fn a_bad_file_keeps_what_is_in_force() {
         scheduler.until_metric(SUCCESS, |it| it == Some(0.0)).await;
         let snapshot = queue.snapshot().await.expect("a snapshot");
         assert_eq!(snapshot.rules.capacity, Some(4));
-        assert_eq!(scheduler.get("/readyz").await.0, 200, "one wrong edit takes nobody out");
+        assert_eq!(scheduler.get("/readyz").await.0, 200, "one wrong edit takes no scheduler out");
         deployment.write("[queues.concert]\ncapacity = 4\n# good again\n");
         scheduler.until_metric(SUCCESS, |it| it == Some(1.0)).await;
     }
@@ -87,7 +87,7 @@ async fn only_what_the_file_changed_is_written() {
 
 /// As after a version that knew no rule but one.
 #[tokio::test]
-async fn rules_that_nobody_wrote_are_the_defaults_of_the_configuration() {
+async fn rules_that_no_file_sets_are_the_defaults_of_the_configuration() {
     let deployment = deployment("[queues.concert]\ncapacity = 1\n").await;
     let queue = queue(&deployment, "concert").await;
     let rules = queue.snapshot().await.expect("a snapshot").rules;

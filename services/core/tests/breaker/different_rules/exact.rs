@@ -44,14 +44,14 @@ async fn play(windows: [u64; 3], kept: [Kept; 3], turns: &[Turn]) -> Result<(), 
             let (now, window) = (world.now(), rules.window.as_micros() as u64);
             let is_whole = rules.kept == Kept::InLog && now >= began + 2 * window;
             let more = if is_whole { 0 } else { window / 20 };
-            for (is_success, told) in [(true, shown.successes), (false, shown.failures)] {
+            for (is_success, count) in [(true, shown.successes), (false, shown.failures)] {
                 let within = |length: u64| {
                     let live =
                         outcomes.iter().filter(|(at, it)| *it == is_success && at + length > now);
                     live.count() as u64
                 };
                 let known = within(window)..=within(window + more);
-                prop_assert!(known.contains(&told), "{told} in {rules:?}, not {known:?}");
+                prop_assert!(known.contains(&count), "{count} in {rules:?}, not {known:?}");
             }
         }
     }

@@ -37,10 +37,10 @@ async fn promise_08_forty_failures_through_two_windows_or_stores_open_it() {
         let world = TimedStore::new().await;
         let target = world.target("t");
         for n in 0..40 {
-            let told = record(&target, &pair[n % 2], &from(n % 2, Outcome::of(false))).await;
+            let returned = record(&target, &pair[n % 2], &from(n % 2, Outcome::of(false))).await;
             let state = if n < 19 { State::Closed } else { State::Open };
             let failures = n as u64 + 1;
-            assert_eq!(told, Window { successes: 0, failures, state }, "{pair:?}");
+            assert_eq!(returned, Window { successes: 0, failures, state }, "{pair:?}");
             world.pass(Duration::from_millis(100));
         }
         for rules in &pair {
@@ -141,7 +141,7 @@ async fn promise_08_silence_closes_it_after_the_longest_window_in_use() {
 
 /// With a minute and with five at once.
 #[tokio::test]
-async fn promise_08_each_call_is_told_what_its_own_window_holds() {
+async fn promise_08_each_call_gets_what_its_own_window_holds() {
     for kept in BOTH {
         let world = TimedStore::new().await;
         let target = world.target("t");
@@ -198,8 +198,8 @@ async fn promise_08_changed_rules_take_over_what_the_ones_before_have_counted() 
         let reported = |good, bad| Outcome { latency_ms: Some(70), ..Outcome::counted(good, bad) };
         record(&target, &before, &reported(7, 3)).await;
         world.pass(Duration::from_secs(30));
-        let told = record(&target, &after, &reported(2, 1)).await;
-        assert_eq!((told.successes, told.failures), (9, 4), "{before:?} {after:?}");
+        let returned = record(&target, &after, &reported(2, 1)).await;
+        assert_eq!((returned.successes, returned.failures), (9, 4), "{before:?} {after:?}");
         let latest = Duration::from_secs(long + long / 20 + short / 20);
         for _ in 0..latest.as_secs().div_ceil(10) {
             let shown = look(&target, &after).await;
@@ -270,8 +270,8 @@ async fn looks_of_other_rules_go_on_where_redis_is_full() {
         for rules in &pair {
             world.pass(Duration::from_secs(4));
             assert_eq!(look(&target, rules).await.successes, 3, "{pair:?}");
-            let asked = target.permit(rules, PermitId([1; 16])).await;
-            assert_eq!(asked, Ok(Permission::Free), "{pair:?}");
+            let permission = target.permit(rules, PermitId([1; 16])).await;
+            assert_eq!(permission, Ok(Permission::Free), "{pair:?}");
         }
     }
 }

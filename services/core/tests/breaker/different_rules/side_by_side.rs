@@ -32,8 +32,8 @@ async fn promise_08_outcomes_that_the_version_before_counted_are_in_every_window
             record(&target, &rules, &Outcome::counted(2, 2)).await;
         })
         .await;
-        let told = record(&target, &other, &Outcome::counted(1, 0)).await;
-        assert_eq!((told.successes, told.failures), (3, 2), "{other:?}");
+        let returned = record(&target, &other, &Outcome::counted(1, 0)).await;
+        assert_eq!((returned.successes, returned.failures), (3, 2), "{other:?}");
         assert_eq!(look(&target, &rules).await.successes, 3, "{other:?}");
         // It opens the target, probes it, and empties the window it knows.
         as_the_version_before(&world, async {

@@ -1,4 +1,5 @@
-//! A history as it is played: each step asked of the target and of the model, and compared.
+//! A history as it is played: each step runs on the target and on the model, and the answers are
+//! compared.
 
 use anteroom_core::breaker::{Breaker, Permission, Recorded, State, Window};
 use anteroom_testkit::history::{History, Outcome, differ};
@@ -33,9 +34,9 @@ impl<'a> BreakerHistory<'a> {
     async fn record(&mut self, reports: &[(Report, Option<u64>)]) -> Outcome {
         let (wall, rules) = (self.world.now(), self.base.rules());
         let outcomes: Vec<_> = reports.iter().map(|(report, id)| report.outcome(*id)).collect();
-        let told = join_all(outcomes.iter().map(|it| self.target.record(&rules, it))).await;
-        let told = told.into_iter().map(|it| it.map(recorded).map_err(|error| error.to_string()));
-        let told: Vec<_> = told.collect::<Result<_, _>>()?;
+        let returned = join_all(outcomes.iter().map(|it| self.target.record(&rules, it))).await;
+        let returned = returned.into_iter().map(|it| it.map(recorded));
+        let returned: Vec<_> = returned.collect::<Result<_, _>>()?;
         // All have names, or none has.
         let weight = if reports.iter().any(|(_, id)| id.is_some()) { 2 } else { 1 };
         let calls = reports.chunks(MOST_WEIGHT / weight);
@@ -43,14 +44,14 @@ impl<'a> BreakerHistory<'a> {
             let reports: Vec<_> = call.iter().map(|(it, id)| (it.model(), *id)).collect();
             self.model.record(wall, &self.base.model(), &reports)
         });
-        differ("record", &told, &model.collect())
+        differ("record", &returned, &model.collect())
     }
 
     async fn permits(&mut self, permits: impl Iterator<Item = u8> + Clone) -> Outcome {
         let (wall, rules) = (self.world.now(), self.base.rules());
-        let asked = permits.clone().map(|number| self.target.permit(&rules, permit(number)));
-        for (number, told) in permits.clone().zip(join_all(asked).await) {
-            let told = match told.map_err(|error| error.to_string())? {
+        let calls = permits.clone().map(|number| self.target.permit(&rules, permit(number)));
+        for (number, returned) in permits.clone().zip(join_all(calls).await) {
+            let returned = match returned? {
                 Permission::Free => model::Permission::Free,
                 Permission::Permit(named) => {
                     differ("the name of the permit", &named, &permit(number))?;
@@ -61,16 +62,15 @@ impl<'a> BreakerHistory<'a> {
                 }
             };
             let model = self.model.permit(wall, &self.base.model(), u64::from(number));
-            differ("permit", &told, &model)?;
+            differ("permit", &returned, &model)?;
         }
         Ok(())
     }
 
     async fn look(&mut self) -> Outcome {
-        let snapshot = self.target.snapshot(&self.base.rules()).await;
-        let snapshot = snapshot.map_err(|error| error.to_string())?;
+        let snapshot = self.target.snapshot(&self.base.rules()).await?;
         let totals = snapshot.totals;
-        let told = model::Look {
+        let returned = model::Look {
             window: window(snapshot.window()),
             version: snapshot.version,
             latencies: snapshot.latencies,
@@ -78,11 +78,11 @@ impl<'a> BreakerHistory<'a> {
             last_outcome_ago: snapshot.last_outcome_ago.map(micros),
             totals: (totals.successes, totals.failures, totals.latencies),
         };
-        differ("look", &told, &self.model.look(self.world.now(), &self.base.model()))?;
-        if told.version < self.version {
-            return Err(format!("version {} after {}", told.version, self.version));
+        differ("look", &returned, &self.model.look(self.world.now(), &self.base.model()))?;
+        if returned.version < self.version {
+            return Err(format!("version {} after {}", returned.version, self.version).into());
         }
-        self.version = told.version;
+        self.version = returned.version;
         Ok(())
     }
 

@@ -68,7 +68,7 @@ pub enum Step {
     Again,
 }
 
-/// Any step, by how telling it is.
+/// Any step, more often the more it shows.
 pub fn step() -> impl Strategy<Value = Step> {
     let id = || prop_oneof![2 => Just(None), 1 => (0u64..6).prop_map(Some)];
     let reports = proptest::collection::vec(report(), 1..9);

@@ -1,9 +1,9 @@
-//! A history as it is played: each step asked of the event and of the model, and compared.
+//! A history as it is played: each step runs on the event and on the model, and the answers are
+//! compared.
 
 use std::collections::BTreeSet;
 
 use anteroom_core::event::{self, Event, Issue, Rules, Work};
-use anteroom_core::store::Error;
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::event as model;
 use futures_util::future::join_all;
@@ -51,9 +51,9 @@ impl<'a> EventHistory<'a> {
 
     async fn apply(&mut self, visitors: impl Iterator<Item = u64> + Clone) -> Outcome {
         let ids: Vec<_> = visitors.clone().map(visitor).collect();
-        let told = join_all(ids.iter().map(|id| self.event.apply(id))).await;
-        for (visitor, told) in visitors.zip(told) {
-            let told = match told.map_err(text)? {
+        let returned = join_all(ids.iter().map(|id| self.event.apply(id))).await;
+        for (visitor, returned) in visitors.zip(returned) {
+            let returned = match returned? {
                 event::Apply::Accepted(it) => model::Apply::Accepted(application(it)),
                 event::Apply::Same(it) => model::Apply::Same(application(it)),
                 event::Apply::SoldOut => model::Apply::SoldOut,
@@ -61,38 +61,36 @@ impl<'a> EventHistory<'a> {
                     model::Apply::NotOpen(opens_in.map(|left| micros(left) / 1_000))
                 }
             };
-            differ("apply", &told, &self.model.apply(self.world.now(), visitor))?;
+            differ("apply", &returned, &self.model.apply(self.world.now(), visitor))?;
         }
         Ok(())
     }
 
     async fn status(&mut self, visitors: impl Iterator<Item = u64> + Clone) -> Outcome {
         let ids: Vec<_> = visitors.clone().map(visitor).collect();
-        let told = join_all(ids.iter().map(|id| self.event.status(id))).await;
-        for (visitor, told) in visitors.zip(told) {
-            let told = told.map_err(text)?.map(application);
-            differ("status", &told, &self.model.status(self.world.now(), visitor))?;
+        let returned = join_all(ids.iter().map(|id| self.event.status(id))).await;
+        for (visitor, returned) in visitors.zip(returned) {
+            let returned = returned?.map(application);
+            differ("status", &returned, &self.model.status(self.world.now(), visitor))?;
         }
         Ok(())
     }
 
     async fn claim(&mut self, most: usize) -> Outcome {
-        let claimed = self.event.claim(most).await.map_err(text)?;
+        let claimed = self.event.claim(most).await?;
         let in_model = self.claims.len() as u64 + 1;
         let model = self.model.claim(self.world.now(), in_model, most as u64);
-        let told = model::Claimed {
+        let returned = model::Claimed {
             work: claimed.work.iter().map(work).collect(),
             again_in: claimed.again_in.map(micros),
             pending: claimed.pending,
         };
-        differ("claim", &told, &model)?;
+        differ("claim", &returned, &model)?;
         let last = self.claims.last().map_or(0, |claim| claim.fence);
         if !claimed.work.is_empty() && claimed.fence == last {
-            return Err(format!("fence {last} twice"));
+            return Err(format!("fence {last} twice").into());
         }
-        let Claim { fence, work, .. } =
-            Claim { fence: claimed.fence, in_model, work: claimed.work };
-        self.claims.push(Claim { fence, in_model, work });
+        self.claims.push(Claim { fence: claimed.fence, in_model, work: claimed.work });
         Ok(())
     }
 
@@ -107,69 +105,71 @@ impl<'a> EventHistory<'a> {
 
     async fn finish(&mut self, part: Part) -> Outcome {
         let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
-        let told = self.event.finish(fence, &works).await.map_err(text)?;
-        for (told, work) in told.iter().zip(&works) {
-            let event::Finished::Issued { code, after: Some(_) } = told else { continue };
+        let returned = self.event.finish(fence, &works).await?;
+        for (returned, work) in returned.iter().zip(&works) {
+            let event::Finished::Issued { code, after: Some(_) } = returned else { continue };
             if !self.issued.insert(work.visitor_id.clone()) {
-                return Err(format!("promise 9: two units for {}", work.visitor_id));
+                return Err(format!("promise 9: two units for {}", work.visitor_id).into());
             }
             if let Some(code) = code
                 && !self.codes.insert(code.clone())
             {
-                return Err(format!("promise 9: {code} twice"));
+                return Err(format!("promise 9: {code} twice").into());
             }
         }
-        let told: Vec<_> = told.into_iter().map(finished).collect();
+        let returned: Vec<_> = returned.into_iter().map(finished).collect();
         let works: Vec<_> = works.iter().map(work).collect();
-        differ("finish", &told, &self.model.finish(self.world.now(), in_model, &works))
+        differ("finish", &returned, &self.model.finish(self.world.now(), in_model, &works))
     }
 
     async fn fail(&mut self, part: Part, retry_ms: Option<u64>) -> Outcome {
         let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
         for Work { sequence, .. } in works {
             let retry_in = retry_ms.map(Duration::from_millis);
-            let told = self.event.fail(fence, sequence, CAUSE, retry_in).await.map_err(text)?;
-            let told = match told {
+            let returned = self.event.fail(fence, sequence, CAUSE, retry_in).await?;
+            let returned = match returned {
                 event::Failed::Retried => model::Failed::Retried,
                 event::Failed::Dead => model::Failed::Dead,
                 event::Failed::LeaseLost => model::Failed::LeaseLost,
             };
             let (now, retry_in) = (self.world.now(), retry_in.map(micros));
-            differ("fail", &told, &self.model.fail(now, in_model, sequence, CAUSE, retry_in))?;
+            differ("fail", &returned, &self.model.fail(now, in_model, sequence, CAUSE, retry_in))?;
         }
         Ok(())
     }
 
     async fn tick(&mut self) -> Outcome {
-        let told = self.event.reclaim().await.map_err(text)?;
+        let returned = self.event.reclaim().await?;
         let model = self.model.reclaim(self.world.now());
-        differ("reclaim", &(told.returned, told.dead), &model)
+        differ("reclaim", &(returned.returned, returned.dead), &model)
     }
 
     async fn look(&mut self) -> Outcome {
-        let told = self.event.snapshot().await.map_err(text)?;
+        let snapshot = self.event.snapshot().await?;
         let issue = if self.model.gives_codes() { Issue::Codes } else { Issue::Count };
-        differ("rules", &told.rules, &Rules { issue, ..self.base.rules() })?;
-        let told = model::Look {
-            stock: told.stock,
-            issued: told.issued,
-            pending: told.pending,
-            claimed: told.claimed,
-            dead: told.dead,
-            failed: told.failed,
-            sold_out: told.sold_out,
-            codes: told.codes,
+        differ("rules", &snapshot.rules, &Rules { issue, ..self.base.rules() })?;
+        let returned = model::Look {
+            stock: snapshot.stock,
+            issued: snapshot.issued,
+            pending: snapshot.pending,
+            claimed: snapshot.claimed,
+            dead: snapshot.dead,
+            failed: snapshot.failed,
+            sold_out: snapshot.sold_out,
+            codes: snapshot.codes,
         };
         let model = self.model.look(self.world.now());
-        if told.issued > told.stock {
-            return Err(format!("promise 9: {} issued of {}", told.issued, told.stock));
+        if returned.issued > returned.stock {
+            return Err(
+                format!("promise 9: {} issued of {}", returned.issued, returned.stock).into()
+            );
         }
-        differ("look", &told, &model)
+        differ("look", &returned, &model)
     }
 
     async fn dead(&mut self, after: u64, limit: u64) -> Outcome {
-        let told = self.event.dead(after, limit).await.map_err(text)?;
-        let letters = told.letters.into_iter().map(|letter| model::Letter {
+        let returned = self.event.dead(after, limit).await?;
+        let letters = returned.letters.into_iter().map(|letter| model::Letter {
             sequence: letter.sequence,
             visitor: number(&letter.visitor_id),
             attempts: letter.attempts,
@@ -180,7 +180,7 @@ impl<'a> EventHistory<'a> {
         let next = model.get(limit as usize - 1).map(|letter| letter.sequence);
         let next = next.filter(|_| model.len() > limit as usize);
         let model: Vec<_> = model.into_iter().take(limit as usize).collect();
-        differ("dead", &(letters.collect(), told.next), &(model, next))
+        differ("dead", &(letters.collect(), returned.next), &(model, next))
     }
 
     fn pass(&self, micros: u64) {
@@ -205,57 +205,56 @@ impl History for EventHistory<'_> {
             Step::Renew(part) => {
                 let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
                 let sequences = sequences(&works);
-                let told = self.event.renew(fence, &sequences).await.map_err(text)?;
-                differ("renew", &told, &self.model.renew(now, in_model, &sequences))?;
+                let returned = self.event.renew(fence, &sequences).await?;
+                differ("renew", &returned, &self.model.renew(now, in_model, &sequences))?;
             }
             Step::Finish(part) => self.finish(part).await?,
             Step::Fail(part, retry_ms) => self.fail(part, retry_ms).await?,
             Step::GiveBack(part) => {
                 let Some((fence, in_model, works)) = self.part(part) else { return Ok(()) };
                 let sequences = sequences(&works);
-                let told = self.event.give_back(fence, &sequences).await.map_err(text)?;
-                differ("give_back", &told, &self.model.give_back(now, in_model, &sequences))?;
+                let returned = self.event.give_back(fence, &sequences).await?;
+                differ("give_back", &returned, &self.model.give_back(now, in_model, &sequences))?;
             }
             Step::Tick => self.tick().await?,
             Step::Kick => {
-                let told = self.event.kick().await.map_err(text)?;
-                differ("kick", &told, &self.model.kick(now))?;
+                differ("kick", &self.event.kick().await?, &self.model.kick(now))?;
             }
             Step::Look => self.look().await?,
             Step::AddStock { name, units } => {
-                let told = self.event.add_stock(&format!("call {name}"), units).await;
-                let told = match told.map_err(text)? {
+                let returned = self.event.add_stock(&format!("call {name}"), units).await;
+                let returned = match returned? {
                     event::AddStock::Added(given) => model::AddStock::Added(given),
                     event::AddStock::Repeated(given) => model::AddStock::Repeated(given),
                     event::AddStock::Mismatch => model::AddStock::Mismatch,
                     event::AddStock::TooLarge => model::AddStock::TooLarge,
                 };
-                differ("add_stock", &told, &self.model.add_stock(now, name, units))?;
+                differ("add_stock", &returned, &self.model.add_stock(now, name, units))?;
             }
             Step::Load { first, count } => {
                 let codes: Vec<_> = (first..first + count).map(code).collect();
-                let told = self.event.load_codes(&codes).await.map_err(text)?;
+                let returned = self.event.load_codes(&codes).await?;
                 let model = self.model.load_codes(now, first..first + count);
-                differ("load_codes", &(told.new, told.left), &model)?;
+                differ("load_codes", &(returned.new, returned.left), &model)?;
             }
             Step::Dead { after, limit } => self.dead(after, limit).await?,
             Step::RetryDead { first, count } => {
                 let ids: Vec<_> = (first..first + count).map(visitor).collect();
                 let ids: Vec<_> = ids.iter().map(String::as_str).collect();
-                let told = self.event.retry_dead(&ids).await.map_err(text)?;
+                let returned = self.event.retry_dead(&ids).await?;
                 let model = self.model.retry_dead(now, first..first + count);
-                differ("retry_dead", &(told.retried, told.dead), &model)?;
+                differ("retry_dead", &(returned.retried, returned.dead), &model)?;
             }
             Step::RetryAllDead => {
-                let told = self.event.retry_all_dead().await.map_err(text)?;
+                let returned = self.event.retry_all_dead().await?;
                 let dead = self.model.dead(now, 0, usize::MAX);
                 let dead = dead.into_iter().map(|letter| letter.visitor);
                 let model = self.model.retry_dead(now, dead);
-                differ("retry_all_dead", &(told.retried, told.dead), &model)?;
+                differ("retry_all_dead", &(returned.retried, returned.dead), &model)?;
             }
             Step::GiveUp { visitor: number } => {
-                let told = self.event.give_up(&visitor(number)).await.map_err(text)?;
-                differ("give_up", &told, &self.model.give_up(now, number))?;
+                let returned = self.event.give_up(&visitor(number)).await?;
+                differ("give_up", &returned, &self.model.give_up(now, number))?;
             }
             Step::Pass { ms } => self.pass(1_000 * ms),
             Step::PassLease { short } => {
@@ -271,8 +270,7 @@ impl History for EventHistory<'_> {
                 self.world.set_now(now.saturating_add_signed(seconds * 1_000_000));
             }
             Step::Change(base) => {
-                let told = self.event.apply_rules(&base.rules()).await;
-                told.map_err(text)?;
+                self.event.apply_rules(&base.rules()).await?;
                 self.base = base;
                 self.model.apply_rules(now, base.model());
             }
@@ -301,16 +299,12 @@ impl History for EventHistory<'_> {
     }
 }
 
-fn text(error: Error) -> String {
-    error.to_string()
-}
-
 fn number(text: &str) -> u64 {
     text.split_once(' ').and_then(|(_, number)| number.parse().ok()).unwrap_or(u64::MAX)
 }
 
-fn application(told: event::Application) -> model::Application {
-    match told {
+fn application(returned: event::Application) -> model::Application {
+    match returned {
         event::Application::Pending { position } => model::Application::Pending(position),
         event::Application::Claimed => model::Application::Claimed,
         event::Application::ToRetry { again_in } => {
@@ -325,13 +319,13 @@ fn application(told: event::Application) -> model::Application {
     }
 }
 
-fn work(told: &Work) -> model::Work {
-    let attempt = u64::from(told.attempt);
-    model::Work { sequence: told.sequence, visitor: number(&told.visitor_id), attempt }
+fn work(returned: &Work) -> model::Work {
+    let attempt = u64::from(returned.attempt);
+    model::Work { sequence: returned.sequence, visitor: number(&returned.visitor_id), attempt }
 }
 
-fn finished(told: event::Finished) -> model::Finished {
-    match told {
+fn finished(returned: event::Finished) -> model::Finished {
+    match returned {
         event::Finished::Issued { code, after } => model::Finished::Issued {
             code: code.as_deref().map(number),
             after_ms: after.map(|after| micros(after) / 1_000),

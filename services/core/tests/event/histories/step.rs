@@ -87,7 +87,7 @@ pub enum Step {
     Again,
 }
 
-/// Any step, by how telling it is.
+/// Any step, more often the more it shows.
 pub fn step() -> impl Strategy<Value = Step> {
     let some = || {
         let claim = prop_oneof![3 => Just(0usize), 1 => 0usize..6];

@@ -1,4 +1,5 @@
-//! A history as it is played: each step asked of the limits and of the model, and compared.
+//! A history as it is played: each step runs on the limits and on the model, and the answers are
+//! compared.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use anteroom_testkit::history::{History, Outcome as Held, differ};
 use anteroom_testkit::model::limit as model;
 use futures_util::future::join_all;
 
-use super::step::{Asked, Ruled, Step};
+use super::step::{Checked, Ruled, Step};
 use crate::support::TimedStore;
 
 const NAMES: [&str; 4] = ["login", "search", "upload", "mail"];
@@ -32,7 +33,7 @@ impl<'a> LimitHistory<'a> {
         Self { world, limits, model, rules, other }
     }
 
-    fn check(&self, (limit, key, cost): Asked, grouped: bool) -> Check<'static> {
+    fn check(&self, (limit, key, cost): Checked, grouped: bool) -> Check<'static> {
         let (algorithm, most, seconds, shadow) = self.rules[limit];
         let window = Duration::from_secs(seconds);
         let rule = Rule { algorithm, limit: most, window, shadow };
@@ -52,11 +53,11 @@ impl<'a> LimitHistory<'a> {
             Ok(made) => made,
             // The logs of a call take no more than so many together.
             Err(CallError::Twice { .. } | CallError::Cost { .. }) => return Ok(()),
-            Err(error) => return Err(format!("{error:?}")),
+            Err(error) => return Err(format!("{error:?}").into()),
         };
         let answers = join_all(made.into_iter().map(|call| self.limits.check(call))).await;
         for (checks, answer) in calls.iter().zip(answers) {
-            let answer = told(answer.map_err(|error| error.to_string())?, checks);
+            let answer = decided(answer?, checks);
             let checks: Vec<_> = checks.iter().map(modelled).collect();
             let model = self.model.check(wall, &checks, several, id);
             differ(&format!("{checks:?}"), &answer, &model)?;
@@ -74,25 +75,24 @@ impl History for LimitHistory<'_> {
 
     async fn apply(&mut self, step: &Step) -> Held {
         match *step {
-            Step::Check { asked, grouped, id } => {
-                let calls = [vec![self.check(asked, grouped)]];
+            Step::Check { check, grouped, id } => {
+                let calls = [vec![self.check(check, grouped)]];
                 self.ask(&calls, false, id).await?;
             }
-            Step::Several { ref asked, id } => {
-                let checks = asked.iter().map(|asked| self.check(*asked, true)).collect();
+            Step::Several { ref checks, id } => {
+                let checks = checks.iter().map(|check| self.check(*check, true)).collect();
                 self.ask(&[checks], true, id).await?;
             }
-            Step::Together { ref asked, id } => {
+            Step::Together { ref checks, id } => {
                 let calls: Vec<_> =
-                    asked.iter().map(|asked| vec![self.check(*asked, false)]).collect();
+                    checks.iter().map(|check| vec![self.check(*check, false)]).collect();
                 self.ask(&calls, false, id).await?;
             }
             Step::Forget { limit, key, grouped } => {
                 let (limit, key) = (NAMES[limit], KEYS[key]);
                 let group = grouped.then_some(GROUP);
-                let told = self.limits.forget(limit, key, group).await;
-                let told = told.map_err(|error| error.to_string())?;
-                differ("forget", &told, &self.model.forget(limit, group.unwrap_or(key), key))?;
+                let returned = self.limits.forget(limit, key, group).await?;
+                differ("forget", &returned, &self.model.forget(limit, group.unwrap_or(key), key))?;
             }
             Step::Alternate => std::mem::swap(&mut self.rules, &mut self.other),
             Step::Change { limit, rule } => self.rules[limit] = rule,
@@ -140,17 +140,17 @@ fn modelled(check: &Check<'_>) -> model::Check {
     }
 }
 
-fn told(answer: Answer, asked: &[Check<'_>]) -> model::Answer {
+fn decided(answer: Answer, requested: &[Check<'_>]) -> model::Answer {
     let Answer::Decided { allowed, repeated, checks } = answer else {
         return model::Answer::Mismatch;
     };
     let ms = |time: Duration| u64::try_from(time.as_millis()).expect("a short time");
-    let told = checks.iter().zip(asked).map(|(told, asked)| model::Told {
-        fits: told.outcome == Outcome::Allowed,
-        shadow: asked.rule.shadow,
-        remaining: told.remaining.into(),
-        reset: ms(told.reset),
-        retry_after: ms(told.retry_after),
+    let checks = checks.iter().zip(requested).map(|(checked, check)| model::Checked {
+        fits: checked.outcome == Outcome::Allowed,
+        shadow: check.rule.shadow,
+        remaining: checked.remaining.into(),
+        reset: ms(checked.reset),
+        retry_after: ms(checked.retry_after),
     });
-    model::Answer::Decided(allowed, repeated, told.collect())
+    model::Answer::Decided(allowed, repeated, checks.collect())
 }

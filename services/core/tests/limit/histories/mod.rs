@@ -12,5 +12,5 @@ anteroom_testkit::random_histories! {
     promises_07_11_12_random_histories_answer_like_the_model
         plays 320 of history::LimitHistory<'_>, on crate::support::TimedStore,
     from step::rules(), which are [Vec<step::Ruled>; 2],
-    write "asked: [" as "asked: vec!["
+    write "checks: [" as "checks: vec!["
 }

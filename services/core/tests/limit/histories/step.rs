@@ -11,26 +11,26 @@ const IDS: u8 = 3;
 /// A rule: algorithm, limit, window in seconds, shadow.
 pub type Ruled = (Algorithm, u32, u64, bool);
 /// A check: limit, key, cost.
-pub type Asked = (usize, usize, u64);
+pub type Checked = (usize, usize, u64);
 
 /// One step of a history.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// A check of its own, with or without a name; `grouped`: in the group of the checks that are
-    /// asked together.
+    /// decided together.
     Check {
-        asked: Asked,
+        check: Checked,
         grouped: bool,
         id: Option<u8>,
     },
     /// Several, all or none.
     Several {
-        asked: Vec<Asked>,
+        checks: Vec<Checked>,
         id: Option<u8>,
     },
     /// Checks of their own that share a call, each decided in its order.
     Together {
-        asked: Vec<Asked>,
+        checks: Vec<Checked>,
         id: Option<u8>,
     },
     /// An operator forgets a key.
@@ -78,14 +78,14 @@ pub fn rules() -> impl Strategy<Value = [Vec<Ruled>; 2]> {
         .prop_map(|pairs| [0, 1].map(|at| pairs.iter().map(|pair| pair[at]).collect()))
 }
 
-/// Any step, by how telling it is.
+/// Any step, more often the more it shows.
 pub fn step() -> impl Strategy<Value = Step> {
     let limit = 0..LIMITS;
     let key = 0..KEYS;
     let cost = prop_oneof![4 => Just(1u64), 1 => Just(0), 2 => 2u64..6, 1 => 6u64..101];
-    let asked = (limit.clone(), key.clone(), cost);
+    let check = (limit.clone(), key.clone(), cost);
     let id = prop_oneof![2 => Just(None), 1 => (0..IDS).prop_map(Some)];
-    let many = proptest::collection::vec(asked.clone(), 1..6);
+    let many = proptest::collection::vec(check.clone(), 1..6);
     let micros = prop_oneof![
         2 => 0u64..2_000,
         4 => (0u64..3_000).prop_map(|ms| 1_000 * ms),
@@ -96,10 +96,10 @@ pub fn step() -> impl Strategy<Value = Step> {
     ];
     let seconds = prop_oneof![-700i64..700, -20i64..20];
     prop_oneof![
-        12 => (asked.clone(), any::<bool>(), id.clone())
-            .prop_map(|(asked, grouped, id)| Step::Check { asked, grouped, id }),
-        6 => (many.clone(), id.clone()).prop_map(|(asked, id)| Step::Several { asked, id }),
-        5 => (many, id).prop_map(|(asked, id)| Step::Together { asked, id }),
+        12 => (check.clone(), any::<bool>(), id.clone())
+            .prop_map(|(check, grouped, id)| Step::Check { check, grouped, id }),
+        6 => (many.clone(), id.clone()).prop_map(|(checks, id)| Step::Several { checks, id }),
+        5 => (many, id).prop_map(|(checks, id)| Step::Together { checks, id }),
         1 => (limit.clone(), key, any::<bool>())
             .prop_map(|(limit, key, grouped)| Step::Forget { limit, key, grouped }),
         8 => Just(Step::Alternate),

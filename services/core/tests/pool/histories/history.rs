@@ -1,4 +1,5 @@
-//! A history as it is played: each step asked of the pool and of the model, and compared.
+//! A history as it is played: each step runs on the pool and on the model, and the answers are
+//! compared.
 
 use std::collections::BTreeMap;
 
@@ -35,53 +36,54 @@ impl<'a> PoolHistory<'a> {
     }
 
     fn id(&self, hold: u64) -> HoldId {
-        let nobodys = HoldId::parse("AAAAAAAAAAAAAAAAAAAAAA").expect("16 bytes");
-        self.holds.get(&hold).copied().unwrap_or(nobodys)
+        let unknown = HoldId::parse("AAAAAAAAAAAAAAAAAAAAAA").expect("16 bytes");
+        self.holds.get(&hold).copied().unwrap_or(unknown)
     }
 
-    async fn hold(&mut self, asked: &[(Ask, u64)]) -> Outcome {
+    async fn hold(&mut self, requests: &[(Ask, u64)]) -> Outcome {
         let wall = self.world.now();
-        let named: Vec<_> = asked.iter().map(|(ask, id)| (ask.asked(), id.to_string())).collect();
-        let told = join_all(named.iter().map(|(ask, id)| self.pool.hold(ask, id))).await;
-        for ((ask, id), told) in asked.iter().zip(told) {
-            let told = told.map_err(|error| error.to_string())?;
-            if let Answer::Done(hold) | Answer::Repeated(hold) = told {
+        let named: Vec<_> =
+            requests.iter().map(|(ask, id)| (ask.request(), id.to_string())).collect();
+        let returned = join_all(named.iter().map(|(ask, id)| self.pool.hold(ask, id))).await;
+        for ((ask, id), returned) in requests.iter().zip(returned) {
+            let returned = returned?;
+            if let Answer::Done(hold) | Answer::Repeated(hold) = returned {
                 self.holds.insert(*id, hold.id);
             }
-            let told = answer(told, |it| (it.amount, micros(it.expires_in), it.balance));
-            differ("hold", &told, &self.model.hold(wall, ask.model(), *id))?;
+            let returned = answer(returned, |it| (it.amount, micros(it.expires_in), it.balance));
+            differ("hold", &returned, &self.model.hold(wall, ask.model(), *id))?;
         }
         Ok(())
     }
 
-    async fn draw(&mut self, asked: &[(Ask, u64)]) -> Outcome {
+    async fn draw(&mut self, requests: &[(Ask, u64)]) -> Outcome {
         let wall = self.world.now();
-        let named: Vec<_> = asked.iter().map(|(ask, id)| (ask.asked(), id.to_string())).collect();
-        let told = join_all(named.iter().map(|(ask, id)| self.pool.draw(ask, id))).await;
-        for ((ask, id), told) in asked.iter().zip(told) {
-            let told = told.map_err(|error| error.to_string())?;
-            let told = answer(told, |it| (it.amount, 0, it.balance));
-            differ("draw", &told, &self.model.draw(wall, ask.model(), *id))?;
+        let named: Vec<_> =
+            requests.iter().map(|(ask, id)| (ask.request(), id.to_string())).collect();
+        let returned = join_all(named.iter().map(|(ask, id)| self.pool.draw(ask, id))).await;
+        for ((ask, id), returned) in requests.iter().zip(returned) {
+            let returned = answer(returned?, |it| (it.amount, 0, it.balance));
+            differ("draw", &returned, &self.model.draw(wall, ask.model(), *id))?;
         }
         Ok(())
     }
 
     async fn snapshot(&mut self) -> Outcome {
-        let snapshot = self.pool.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.pool.snapshot().await?;
         let model = self.model.snapshot(self.world.now());
-        let audit = self.pool.audit().await.map_err(|error| error.to_string())?;
+        let audit = self.pool.audit().await?;
         if !audit.holds() || audit.kept != snapshot.sums {
-            return Err(format!("{audit:?}, {snapshot:?}"));
+            return Err(format!("{audit:?}, {snapshot:?}").into());
         }
         let sums = snapshot.sums;
-        let told = model::Sums {
+        let returned = model::Sums {
             balance: sums.balance,
             held: sums.held,
             paid: sums.paid,
             funded: sums.funded,
             lines: audit.lines,
         };
-        differ("snapshot", &told, &model)?;
+        differ("snapshot", &returned, &model)?;
         differ("rules", &snapshot.rules, &self.base.rules())?;
         let available: Vec<_> = snapshot.options().map(|(_, _, available)| available).collect();
         differ("options", &available, &self.model.available())
@@ -91,9 +93,8 @@ impl<'a> PoolHistory<'a> {
         let wall = self.world.now();
         match *step {
             Step::Settle { hold, amount } => {
-                let told = self.pool.settle(self.id(hold), units(amount)).await;
-                let told = told.map_err(|error| error.to_string())?;
-                let told = answer(told, |it| (it.amount, 0, it.balance));
+                let returned = self.pool.settle(self.id(hold), units(amount)).await?;
+                let returned = answer(returned, |it| (it.amount, 0, it.balance));
                 let model = match self.model.settle(wall, hold, amount) {
                     model::Answer::Done(amount, _, balance) => {
                         model::Answer::Done(amount, 0, balance)
@@ -103,25 +104,23 @@ impl<'a> PoolHistory<'a> {
                     }
                     other => other,
                 };
-                differ("settle", &told, &model)
+                differ("settle", &returned, &model)
             }
             Step::Extend { hold } => {
-                let told = self.pool.extend(self.id(hold)).await;
-                let told = told.map_err(|error| error.to_string())?;
-                let told = done(told).map(|it| (it.amount, micros(it.expires_in)));
+                let returned = self.pool.extend(self.id(hold)).await?;
+                let returned = done(returned).map(|it| (it.amount, micros(it.expires_in)));
                 let model = self.model.extend(wall, hold);
-                differ("extend", &told, &model)
+                differ("extend", &returned, &model)
             }
             Step::Cancel { hold } => {
-                let told = self.pool.cancel(self.id(hold)).await;
-                let told = done(told.map_err(|error| error.to_string())?);
-                differ("cancel", &told, &self.model.cancel(wall, hold))
+                let returned = done(self.pool.cancel(self.id(hold)).await?);
+                differ("cancel", &returned, &self.model.cancel(wall, hold))
             }
             Step::Look { hold } => {
-                let told = self.pool.look(self.id(hold)).await;
-                let told = told.map_err(|error| error.to_string())?;
-                let told = told.map(|it| (it.state.name(), it.amount, micros(it.expires_in)));
-                differ("look", &told, &self.model.look(wall, hold))
+                let returned = self.pool.look(self.id(hold)).await?;
+                let returned =
+                    returned.map(|it| (it.state.name(), it.amount, micros(it.expires_in)));
+                differ("look", &returned, &self.model.look(wall, hold))
             }
             _ => Ok(()),
         }
@@ -139,21 +138,20 @@ impl History for PoolHistory<'_> {
         let wall = self.world.now();
         match *step {
             Step::Fund { amount, id } => {
-                let told = self.pool.fund(units(amount), &id.to_string()).await;
-                let told = told.map_err(|error| error.to_string())?;
-                let told = answer(told, |it| (it.amount, 0, it.balance));
-                differ("fund", &told, &self.model.fund(wall, amount, id))?;
+                let returned = self.pool.fund(units(amount), &id.to_string()).await?;
+                let returned = answer(returned, |it| (it.amount, 0, it.balance));
+                differ("fund", &returned, &self.model.fund(wall, amount, id))?;
             }
             Step::Hold(ask, id) => self.hold(&[(ask, id)]).await?,
-            Step::Holds(ref asked) => self.hold(asked).await?,
+            Step::Holds(ref requests) => self.hold(requests).await?,
             Step::Draw(ask, id) => self.draw(&[(ask, id)]).await?,
-            Step::Draws(ref asked) => self.draw(asked).await?,
+            Step::Draws(ref requests) => self.draw(requests).await?,
             Step::Settle { .. } | Step::Extend { .. } | Step::Cancel { .. } | Step::Look { .. } => {
                 self.on_hold(step).await?;
             }
             Step::Snapshot => self.snapshot().await?,
             Step::Tick => {
-                self.pool.sweep().await.map_err(|error| error.to_string())?;
+                self.pool.sweep().await?;
                 self.model.sweep(wall);
             }
             Step::Pass { ms } => self.world.set_now(wall + 1_000 * ms),
@@ -164,13 +162,13 @@ impl History for PoolHistory<'_> {
                     let step = left.min(5 * SECOND);
                     left -= step;
                     self.world.set_now(self.world.now() + step);
-                    self.pool.sweep().await.map_err(|error| error.to_string())?;
+                    self.pool.sweep().await?;
                     self.model.sweep(self.world.now());
                 }
             }
             Step::PassDay => {
                 // Queue time is what is kept: a day of it goes by without as many ticks.
-                self.pool.sweep().await.map_err(|error| error.to_string())?;
+                self.pool.sweep().await?;
                 self.model.sweep(wall);
                 let key = "anteroom:v1:pool:{history}:meta";
                 let day = model::DAY.to_string();
@@ -184,8 +182,7 @@ impl History for PoolHistory<'_> {
             }
             Step::Change(base) => {
                 self.base = base;
-                let written = self.pool.apply_rules(&base.rules()).await;
-                written.map_err(|error| error.to_string())?;
+                self.pool.apply_rules(&base.rules()).await?;
                 self.model.change(wall, base.model());
             }
             Step::Empty => {
@@ -219,23 +216,23 @@ fn refusal(refusal: Refusal) -> model::Refusal {
     }
 }
 
-fn answer<T>(told: Answer<T>, numbers: impl Fn(T) -> (u64, u64, u64)) -> model::Answer {
-    match told {
-        Answer::Done(told) => {
-            let (amount, left, balance) = numbers(told);
+fn answer<T>(returned: Answer<T>, numbers: impl Fn(T) -> (u64, u64, u64)) -> model::Answer {
+    match returned {
+        Answer::Done(returned) => {
+            let (amount, left, balance) = numbers(returned);
             model::Answer::Done(amount, left, balance)
         }
-        Answer::Repeated(told) => {
-            let (amount, left, balance) = numbers(told);
+        Answer::Repeated(returned) => {
+            let (amount, left, balance) = numbers(returned);
             model::Answer::Repeated(amount, left, balance)
         }
         Answer::Refused(why) => model::Answer::Refused(refusal(why)),
     }
 }
 
-fn done<T>(told: Answer<T>) -> Result<T, model::Refusal> {
-    match told {
-        Answer::Done(told) | Answer::Repeated(told) => Ok(told),
+fn done<T>(returned: Answer<T>) -> Result<T, model::Refusal> {
+    match returned {
+        Answer::Done(returned) | Answer::Repeated(returned) => Ok(returned),
         Answer::Refused(why) => Err(refusal(why)),
     }
 }

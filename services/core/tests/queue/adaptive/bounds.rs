@@ -3,7 +3,7 @@
 use anteroom_core::queue::{Adaptive, Health, Override, Pace, RULES, StepReason};
 
 use super::{AIM, Breaker, INTERVAL, TICK, batch, interval, line, tick};
-use crate::line::{join, look, rate};
+use crate::line::{join, look, rate, room};
 use crate::overrides::known_before;
 use crate::support::TimedStore;
 
@@ -24,8 +24,7 @@ async fn it_begins_with_the_batch_of_the_rules_between_its_bounds() {
 
 #[tokio::test]
 async fn bounds_that_are_changed_take_the_batch_along() {
-    let world = TimedStore::new().await;
-    let queue = world.queue("q", rate(40, INTERVAL, Pace::Even)).await;
+    let (_world, queue) = room(rate(40, INTERVAL, Pace::Even)).await;
     let target = Breaker::new();
     for (min_batch, max_batch, then) in [(10, 110, 40), (60, 110, 60), (10, 30, 30), (1, 90, 30)] {
         let adaptive = Adaptive { min_batch, max_batch, ..AIM };
@@ -69,12 +68,12 @@ async fn estimates_follow_an_operator_s_batch_that_is_the_same_as_the_file_s() {
         tick(&queue, &health).await;
     }
     let last = join(&queue, 1_200).await.0;
-    let told = async || look(&queue, last).await.eta().0.expect("a wait").as_secs();
-    assert!((80..=100).contains(&told().await), "some 900 places, ten a second");
+    let wait = async || look(&queue, last).await.eta().0.expect("a wait").as_secs();
+    assert!((80..=100).contains(&wait().await), "some 900 places, ten a second");
     queue.override_rules(&[Override::Batch(Some(100))], None).await.expect("an override");
     world.pass(TICK);
     tick(&queue, &health).await;
-    assert!((7..=11).contains(&told().await), "a hundred a second");
+    assert!((7..=11).contains(&wait().await), "a hundred a second");
 }
 
 /// An older version writes the rules in force without saying that the batch is overridden.

@@ -163,7 +163,7 @@ async fn too_few_outcomes_decide_nothing_until_there_are_enough() {
 #[tokio::test]
 async fn a_batch_that_is_not_used_up_stays() {
     let world = TimedStore::new().await;
-    // Nobody in line; or the capacity is what keeps places waiting.
+    // An empty line; or the capacity is what keeps places waiting.
     let idle = line(&world, "idle", rate(50, INTERVAL, Pace::Even), 0).await;
     let full = Rules { capacity: Some(5), ..rate(50, INTERVAL, Pace::Even) };
     let full = line(&world, "full", full, 50).await;
@@ -204,7 +204,7 @@ async fn a_fallback_and_the_way_back_take_no_step_and_do_not_count() {
 }
 
 #[tokio::test]
-async fn totals_that_the_store_forgot_are_counted_anew() {
+async fn totals_that_the_store_forgot_are_counted_from_zero() {
     let world = TimedStore::new().await;
     let queue = line(&world, "q", rate(50, INTERVAL, Pace::Even), 2_000).await;
     let mut target = Breaker::new();

@@ -37,7 +37,7 @@ pub enum Breaker {
     Closes,
     Opens,
     HalfOpens,
-    /// It opens, everybody joins, and it closes, with a tick each.
+    /// It opens, all join, and it closes, with a tick each.
     Recovers,
     /// So many calls succeed and fail, and so many are of each latency.
     Outcomes([u64; 5]),
@@ -153,10 +153,10 @@ impl QueueHistory<'_> {
     /// What the queue shows of the target.
     pub async fn followed(&mut self) -> Outcome {
         self.look().await?;
-        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.queue.snapshot().await?;
         differ("health", &snapshot.health.map(state), &self.model.health())?;
-        let told = snapshot.paused_by_health;
-        differ("paused by health", &told, &self.model.is_paused_by_health())?;
+        let returned = snapshot.paused_by_health;
+        differ("paused by health", &returned, &self.model.is_paused_by_health())?;
         let quarters = self.model.health_quarters().map(|it| it as f64 / 4.0);
         differ("part of the pace", &snapshot.health_pace, &quarters)?;
         let batch = snapshot.adaptive.map(|adaptive| adaptive.batch);

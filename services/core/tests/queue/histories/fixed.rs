@@ -72,7 +72,7 @@ async fn a_ticket_that_was_lost_is_given_to_another() {
     holds(two_at_a_time(), &steps).await;
 }
 
-/// A call that lets in many at once took the first of them for the head of the line, and told the
+/// A call that admits many at once took the first of them for the head of the line, and showed the
 /// last that tickets had run too far ahead of it.
 #[tokio::test]
 async fn more_are_let_in_by_one_call_than_may_wait() {
@@ -82,8 +82,8 @@ async fn more_are_let_in_by_one_call_than_may_wait() {
     holds(base, &[Step::Together { op: Op::Join, whom: everyone }]).await;
 }
 
-/// A place that came back twice in one call was counted twice, and the last to join was told that
-/// the queue was full.
+/// A place that came back twice in one call was counted twice, and the last to join got the answer
+/// that the queue was full.
 #[tokio::test]
 async fn two_tabs_come_back_in_one_call() {
     let base = Base { max_waiting: 6, ..two_at_a_time() };
@@ -113,8 +113,8 @@ async fn two_leave_in_one_call_and_the_list_is_read() {
     holds(base, &steps).await;
 }
 
-/// The first of two tabs moved heard time on, and the second was told that the place, which had
-/// just come back, was abandoned.
+/// The first of two tabs moved heard time on, and the second got the answer that the place, which
+/// had just come back, was abandoned.
 #[tokio::test]
 async fn two_tabs_come_back_in_one_call_at_the_end_of_keep_ttl() {
     let base = Base {

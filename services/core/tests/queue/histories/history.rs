@@ -1,4 +1,5 @@
-//! A history as it is played: each step asked of the queue and of the model, and compared.
+//! A history as it is played: each step runs on the queue and on the model, and the answers are
+//! compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -59,12 +60,12 @@ pub struct QueueHistory<'a> {
     pub overrides: Overrides,
     /// … and the newest of it that the service has seen there.
     pub seen: Overrides,
-    /// The present life of the queue, once somebody has joined in it.
+    /// The present epoch of the queue, once a visitor has joined in it.
     pub epoch: Option<Epoch>,
     kept: Option<Kept>,
     /// Every place that a visitor was ever given, the latest first.
     pub places: BTreeMap<u64, Vec<PlaceRef>>,
-    /// The last position told of each place: it only ever improves.
+    /// The last position of each place: it only ever improves.
     pub positions: BTreeMap<u64, u64>,
     /// The version of the revocations that was read last.
     version: Option<u64>,
@@ -110,8 +111,8 @@ impl History for QueueHistory<'_> {
             Step::Breaker(target) => self.target(target).await?,
             Step::Sweep => {
                 let sweep = self.queue.sweep().await.map_err(error)?;
-                let told = (sweep.unclaimed, sweep.expired, sweep.away, sweep.abandoned);
-                differ("sweep", &told, &self.model.sweep(wall))?;
+                let returned = (sweep.unclaimed, sweep.expired, sweep.away, sweep.abandoned);
+                differ("sweep", &returned, &self.model.sweep(wall))?;
             }
             Step::Pass { ms, scheduler } => {
                 let end = wall + 1000 * ms;
@@ -181,14 +182,14 @@ impl History for QueueHistory<'_> {
             }
             Step::Revocations => {
                 let read = self.queue.revocations(self.version).await.map_err(error)?;
-                let told = Reading {
+                let returned = Reading {
                     queue_time: read.queue_time_us,
                     local_answers: read.local_answers,
                     version: read.version,
                     whole: read.whole,
                     ended: read.ended.iter().map(|(id, ticket)| (id.0, *ticket)).collect(),
                 };
-                differ("revocations", &told, &self.model.revocations(wall, self.version))?;
+                differ("revocations", &returned, &self.model.revocations(wall, self.version))?;
                 self.version = Some(read.version);
             }
             Step::Reset => {
@@ -261,16 +262,16 @@ impl<'a> QueueHistory<'a> {
     /// One tick to its end, by a scheduler that knows this of the target.
     pub async fn tick(&mut self, health: Health) -> Outcome {
         loop {
-            let tick = self.queue.promote(&health).await.map_err(|error| error.to_string())?;
+            let tick = self.queue.promote(&health).await?;
             let wall = self.world.now();
             self.refresh();
-            let told = model::Tick {
+            let returned = model::Tick {
                 promoted: tick.promoted,
                 away: tick.away,
                 abandoned: tick.abandoned,
                 step: tick.step.and_then(step_of),
             };
-            self.model.promote(wall, &known(&health), told)?;
+            self.model.promote(wall, &known(&health), returned)?;
             if !tick.more {
                 let held_back = self.model.held_back();
                 return differ("places held back without a reason", &held_back, &false);
@@ -280,10 +281,10 @@ impl<'a> QueueHistory<'a> {
 
     /// The whole as the snapshot shows it.
     async fn whole(&self) -> Outcome {
-        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.queue.snapshot().await?;
         let (ready, active) = self.model.admitted();
-        let told = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
-        differ("snapshot", &told, &[self.model.depth(), self.model.away(), ready, active])
+        let returned = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
+        differ("snapshot", &returned, &[self.model.depth(), self.model.away(), ready, active])
     }
 
     /// The line, read page by page: all of it, and each state alone.
@@ -295,10 +296,9 @@ impl<'a> QueueHistory<'a> {
             }
         }
         for state in [None].into_iter().chain(Status::ALL.map(Some)) {
-            let (mut told, mut after) = (Vec::new(), 0);
+            let (mut listed, mut after) = (Vec::new(), 0);
             loop {
-                let page = self.queue.places(state, after, 3).await;
-                let page = page.map_err(|error| error.to_string())?;
+                let page = self.queue.places(state, after, 3).await?;
                 for (of, place) in page.places {
                     let ends = self.model.now() + place.expires_in.map_or(0, micros);
                     let place = match place.status {
@@ -306,13 +306,15 @@ impl<'a> QueueHistory<'a> {
                         Inspected::Here(Status::Ready) => Shown::Ready { ends },
                         Inspected::Here(Status::Active) => Shown::Active { ends },
                         Inspected::Here(Status::Away) => Shown::Away,
-                        Inspected::Gone(reason) => return Err(format!("gone: {reason:?}")),
+                        Inspected::Gone(reason) => return Err(format!("gone: {reason:?}").into()),
                     };
-                    told.push((of.id.0, of.ticket, place));
+                    listed.push((of.id.0, of.ticket, place));
                 }
                 match page.next {
                     Some(next) if next > after => after = next,
-                    Some(next) => return Err(format!("the page behind {after} leads to {next}")),
+                    Some(next) => {
+                        return Err(format!("the page behind {after} leads to {next}").into());
+                    }
                     None => break,
                 }
             }
@@ -324,7 +326,7 @@ impl<'a> QueueHistory<'a> {
                 Some(Status::Away) => *place == Shown::Away,
             };
             let model: Vec<_> = shown.iter().filter(wanted).copied().collect();
-            differ(&format!("places {state:?}"), &told, &model)?;
+            differ(&format!("places {state:?}"), &listed, &model)?;
         }
         Ok(())
     }

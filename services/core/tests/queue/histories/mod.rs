@@ -1,6 +1,6 @@
 //! Random histories: joins, polls, drop-outs, no-shows, renewals, alone and in calls shared by
 //! several, pauses, overrides and their ends, resets, time steps, leaps of the clock, forgotten
-//! scripts, lost writes, emptied stores, services that start anew, a
+//! scripts, lost writes, emptied stores, services that restart, a
 //! target that falls and recovers, and repeats, each answer
 //! compared with the reference model's.
 //!

@@ -34,7 +34,7 @@ impl QueueHistory<'_> {
     ) -> Outcome {
         let wall = self.world.now();
         let until = lasts.map(|seconds| wall / 1_000_000 + seconds);
-        self.queue.override_rules(&[over], until).await.map_err(|error| error.to_string())?;
+        self.queue.override_rules(&[over], until).await?;
         if self.seen.revision > self.overrides.revision {
             self.overrides = self.seen.clone();
         }
@@ -85,23 +85,23 @@ impl QueueHistory<'_> {
 
     /// A service looks at the queue: it learns the newest overrides, or puts them back.
     pub async fn look(&mut self) -> Outcome {
-        let snapshot = self.queue.snapshot().await.map_err(|error| error.to_string())?;
+        let snapshot = self.queue.snapshot().await?;
         self.refresh();
         if self.seen.revision > self.overrides.revision {
             self.overrides = self.seen.clone();
             self.refresh();
         }
         self.seen = self.overrides.clone();
-        let (told, model) = (snapshot.rules, &self.model.rules);
-        let told = [
-            told.capacity.unwrap_or(0),
-            told.batch.unwrap_or(0),
-            told.max_waiting,
-            micros(told.interval),
-            micros(told.session_max),
-            micros(told.unproven_ttl),
-            u64::from(told.local_answers),
-            told.places_per_address.unwrap_or(u64::MAX),
+        let (returned, model) = (snapshot.rules, &self.model.rules);
+        let returned = [
+            returned.capacity.unwrap_or(0),
+            returned.batch.unwrap_or(0),
+            returned.max_waiting,
+            micros(returned.interval),
+            micros(returned.session_max),
+            micros(returned.unproven_ttl),
+            u64::from(returned.local_answers),
+            returned.places_per_address.unwrap_or(u64::MAX),
         ];
         let model = [
             model.capacity,
@@ -113,7 +113,7 @@ impl QueueHistory<'_> {
             u64::from(model.local_answers),
             model.places_per_address.unwrap_or(u64::MAX),
         ];
-        differ("rules in force", &told, &model)
+        differ("rules in force", &returned, &model)
     }
 
     /// The store loses everything, and a service gives it what it has seen, or its file.

@@ -109,7 +109,7 @@ pub enum Step {
     LoseMeta {
         whole: bool,
     },
-    /// The service starts anew, and has seen nothing yet.
+    /// The service restarts, and has seen nothing yet.
     Restart,
     ForgetScripts,
     /// What the store holds now is what a later loss goes back to.
@@ -120,7 +120,7 @@ pub enum Step {
     Again,
 }
 
-/// Any step, by how telling it is.
+/// Any step, more often the more it shows.
 pub fn step() -> impl Strategy<Value = Step> {
     let who = 0..VISITORS;
     let which = prop_oneof![4 => Just(0usize), 1 => 1usize..3];

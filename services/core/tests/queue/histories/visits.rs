@@ -17,14 +17,14 @@ impl QueueHistory<'_> {
         places.get(which.min(places.len() - 1)).copied()
     }
 
-    /// What the model knows of a place: nobody ever had this ticket when it is of another life.
+    /// What the model knows of a place: a ticket of another epoch was never given.
     pub fn known(&self, of: PlaceRef) -> (model::Id, u64) {
         (of.id.0, if self.epoch == Some(of.epoch) { of.ticket } else { u64::MAX })
     }
 
-    /// A place as the model tells it.
-    fn told(&self, place: &Place) -> Reply {
-        // Scripts tell whole milliseconds, rounded up.
+    /// A place as the model returns it.
+    fn reply(&self, place: &Place) -> Reply {
+        // Scripts return whole milliseconds, rounded up.
         let end = |left| self.model.now() + micros(left);
         match place.standing {
             Standing::Waiting { position, .. } => Reply::Waiting { position },
@@ -33,13 +33,13 @@ impl QueueHistory<'_> {
         }
     }
 
-    /// An end as scripts tell it.
+    /// An end as scripts return it.
     pub fn up(&self, ends: u64) -> u64 {
         self.model.now() + (ends - self.model.now()).div_ceil(1000) * 1000
     }
 
-    fn rounded(&self, told: Reply) -> Reply {
-        match told {
+    fn rounded(&self, returned: Reply) -> Reply {
+        match returned {
             Reply::Ready { ends } => Reply::Ready { ends: self.up(ends) },
             Reply::Active { ends } => Reply::Active { ends: self.up(ends) },
             other => other,
@@ -47,20 +47,20 @@ impl QueueHistory<'_> {
     }
 
     pub fn compare(&mut self, what: &str, visit: &Visit, of: PlaceRef, model: Reply) -> Outcome {
-        let told = match visit {
+        let returned = match visit {
             Visit::Gone(reason) => Reply::Gone(gone(*reason)),
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
                 if place.status() == Status::Waiting {
                     let before = self.positions.insert(of.ticket, place.position());
                     if before.is_some_and(|before| before < place.position()) {
-                        return Err(format!("{what}: position of {} got worse", of.ticket));
+                        return Err(format!("{what}: position of {} got worse", of.ticket).into());
                     }
                 }
-                self.told(place)
+                self.reply(place)
             }
         };
         let model = self.rounded(model);
-        differ(what, &told, &model)?;
+        differ(what, &returned, &model)?;
         match visit {
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
                 self.compare_before(what, place)
@@ -69,7 +69,7 @@ impl QueueHistory<'_> {
         }
     }
 
-    /// How many go before a place, where it is told.
+    /// How many go before a place, where the answer shows it.
     fn compare_before(&self, what: &str, place: &Place) -> Outcome {
         let model = before(place).map(|_| self.model.before(place.ticket));
         differ(&format!("{what}: before it"), &before(place), &model)
@@ -84,7 +84,7 @@ impl QueueHistory<'_> {
             };
             let joins = join_all(whom.iter().map(join)).await;
             for ((who, _), join) in whom.iter().zip(joins) {
-                self.joined(*who, join.map_err(|error| error.to_string())?)?;
+                self.joined(*who, join?)?;
             }
             return Ok(());
         }
@@ -95,7 +95,7 @@ impl QueueHistory<'_> {
             let known: Vec<_> = places.iter().map(|of| self.known(*of)).collect();
             let model = self.model.leave(self.world.now(), &known);
             for (leave, model) in leaves.into_iter().zip(model) {
-                let left = match leave.map_err(|error| error.to_string())? {
+                let left = match leave? {
                     Leave::Left(reason) => Some(gone(reason)),
                     Leave::Already => None,
                 };
@@ -105,7 +105,7 @@ impl QueueHistory<'_> {
         }
         let visits = join_all(places.iter().map(|of| self.visit(op, *of))).await;
         for (of, visit) in places.into_iter().zip(visits) {
-            self.visited(op, of, &visit.map_err(|error| error.to_string())?)?;
+            self.visited(op, of, &visit?)?;
         }
         Ok(())
     }
@@ -132,14 +132,14 @@ impl QueueHistory<'_> {
                 differ("ticket", &of.ticket, &ticket)?;
                 self.compare_before("join", &place)
             }
-            (Join::Same(of, place), Joined::Same(ticket, told)) => {
+            (Join::Same(of, place), Joined::Same(ticket, returned)) => {
                 differ("promise 4: ticket of the same place", &of.ticket, &ticket)?;
-                self.compare("join", &Visit::Here(place), of, told)
+                self.compare("join", &Visit::Here(place), of, returned)
             }
             (Join::AddressFull, Joined::AddressFull)
             | (Join::Full, Joined::Full)
             | (Join::Closed { .. }, Joined::Closed) => Ok(()),
-            other => Err(format!("join: {other:?}")),
+            other => Err(format!("join: {other:?}").into()),
         }
     }
 

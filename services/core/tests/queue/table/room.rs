@@ -200,7 +200,7 @@ pub async fn play(world: &TimedStore, situation: &Situation, seed: u64) -> Vec<L
     let mut room = Room { queue, situation, random, line, inside, ended: 0, looks };
     let (mut now, mut visitors, mut swept) = (0.0, 0, 0.0);
     let mut changes = situation.changes.iter().peekable();
-    let mut stands = false;
+    let mut is_paused = false;
     while arrivals.peek().is_some() || !room.line.is_empty() {
         let step = situation.step * (0.95 + 0.1 * room.random.random::<f64>());
         world.pass(Duration::from_secs_f64(step));
@@ -212,14 +212,14 @@ pub async fn play(world: &TimedStore, situation: &Situation, seed: u64) -> Vec<L
                     let batch = [Override::Batch(Some(*batch))];
                     room.queue.override_rules(&batch, None).await.expect("an override");
                 }
-                Change::Stands(is_away) => stands = *is_away,
+                Change::Paused(is_away) => is_paused = *is_away,
             }
         }
         let from = visitors;
         while arrivals.next_if(|at| *at <= now).is_some() {
             visitors += 1;
         }
-        if stands {
+        if is_paused {
             // Redis is down: no call comes, and visitors come later.
             visitors = from;
             continue;

@@ -33,7 +33,7 @@ pub enum Change {
     /// An operator sets the batch.
     Batch(u64),
     /// Redis goes down, or is back.
-    Stands(bool),
+    Paused(bool),
 }
 
 /// Who comes to which queue.
@@ -242,7 +242,7 @@ pub const SITUATIONS: &[Situation] = &[
         comes: (0, 0.55),
         comes_until: 4_000.0,
         stay: Stay::Random(100.0),
-        changes: &[(2_000.0, Change::Stands(true)), (2_300.0, Change::Stands(false))],
+        changes: &[(2_000.0, Change::Paused(true)), (2_300.0, Change::Paused(false))],
         compare_from: 2_300.0,
         runs: 3,
         ..PLAIN

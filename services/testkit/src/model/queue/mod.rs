@@ -29,7 +29,7 @@ const STEP: u64 = 5 * SECOND;
 const GONE_KEPT: u64 = 600 * SECOND;
 
 /// The rules, times in microseconds; 0: no such rule.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[expect(missing_docs, reason = "the names of the configuration")]
 pub struct RulesInForce {
     pub capacity: u64,
@@ -71,7 +71,7 @@ pub enum Gone {
     Ended,
 }
 
-/// What a visitor is told.
+/// The answer that a visitor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the specification")]
 pub enum Reply {
@@ -106,7 +106,7 @@ enum Stand {
 struct Admitted {
     id: Id,
     active: bool,
-    /// A join at the gate began the session, and nobody has shown the token yet.
+    /// A join at the gate began the session, and no client has shown the token yet.
     short: bool,
     /// When it was promoted (ready) or claimed (active).
     since: u64,
@@ -129,7 +129,7 @@ struct Promoted {
 }
 
 /// One queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Queue {
     /// The rules in force.
     pub rules: RulesInForce,
@@ -147,13 +147,13 @@ pub struct Queue {
     /// From which address a place joined, if it was counted.
     from: BTreeMap<u64, u64>,
     marked_at: Option<u64>,
-    marks: BTreeSet<u64>,
-    young: u64,
+    samples: BTreeSet<u64>,
+    first_polls_over: u64,
     heard: u64,
     heard_at: Option<u64>,
     /// The same by the store's clock.
     heard_wall: u64,
-    roll_call: presence::RollCall,
+    check_in: presence::CheckIn,
     slots: VecDeque<Slot>,
     slots_opened: u64,
     slot_at: u64,
@@ -167,34 +167,8 @@ impl Queue {
     /// A queue whose rules are written at this time of the store's clock.
     pub fn new(rules: RulesInForce, wall: u64) -> Self {
         let local_answers = rules.local_answers;
-        let mut queue = Self {
-            rules: RulesInForce { local_answers: false, ..rules },
-            offset: 0,
-            last: wall,
-            tick: wall,
-            now: wall,
-            wall,
-            last_ticket: 0,
-            line: BTreeMap::new(),
-            admitted: BTreeMap::new(),
-            gone: BTreeMap::new(),
-            joined: BTreeMap::new(),
-            from: BTreeMap::new(),
-            marked_at: None,
-            marks: BTreeSet::new(),
-            young: 0,
-            heard: 0,
-            heard_at: None,
-            heard_wall: 0,
-            roll_call: presence::RollCall::default(),
-            slots: VecDeque::new(),
-            slots_opened: 0,
-            slot_at: 0,
-            promotions: Vec::new(),
-            pace: pace::Pace::default(),
-            revoked: revoked::Revoked::default(),
-            followed: health::Followed::default(),
-        };
+        let rules = RulesInForce { local_answers: false, ..rules };
+        let mut queue = Self { rules, last: wall, tick: wall, now: wall, wall, ..Self::default() };
         queue.set_local_answers(wall, local_answers);
         queue
     }
@@ -229,7 +203,7 @@ impl Queue {
         self.now = now.max(self.last).min(self.tick + STEP);
     }
 
-    fn bury(&mut self, ticket: u64, id: Id, reason: Gone) {
+    fn end_place(&mut self, ticket: u64, id: Id, reason: Gone) {
         self.gone.insert(ticket, (id, reason, self.now));
     }
 
@@ -266,9 +240,9 @@ impl Queue {
         {
             return Reply::Gone(if at + GONE_KEPT > self.now { *reason } else { Gone::Ended });
         }
-        // Never given, or given to somebody else before it could be forgotten: the store lost it.
-        let mark = self.marks.range(..=ticket).next_back().map(|mark| self.joined[mark].0);
-        if ticket > self.last_ticket || mark.is_some_and(|joined| joined + GONE_KEPT > self.now) {
+        // Never given, or given to another before it could be forgotten: the store lost it.
+        let sample = self.samples.range(..=ticket).next_back().map(|ticket| self.joined[ticket].0);
+        if ticket > self.last_ticket || sample.is_some_and(|joined| joined + GONE_KEPT > self.now) {
             return Reply::Gone(Gone::Lost);
         }
         Reply::Gone(Gone::Ended)

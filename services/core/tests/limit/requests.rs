@@ -1,4 +1,4 @@
-//! How the tests ask.
+//! The requests of the tests.
 
 use std::time::Duration;
 
@@ -7,10 +7,17 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Checked, Limits, Rule
 use crate::support::TimedStore;
 
 impl TimedStore {
-    /// The way to the limits, by this store's time.
+    /// The limits, by this store's time.
     pub fn limits(&self) -> Limits {
         Limits::open_with_clock(&self.store, 10_000, self.clock())
     }
+}
+
+/// A store of its own, and the limits on it.
+pub async fn opened() -> (TimedStore, Limits) {
+    let world = TimedStore::new().await;
+    let limits = world.limits();
+    (world, limits)
 }
 
 pub fn rule(algorithm: Algorithm, limit: u32, seconds: u64) -> Rule {

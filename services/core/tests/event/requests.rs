@@ -1,4 +1,4 @@
-//! What the tests of this folder ask, with what they expect of every answer.
+//! The requests of the tests of this folder, with what they expect of every answer.
 
 use std::time::Duration;
 
@@ -10,6 +10,13 @@ use super::support::TimedStore;
 /// So many units, for as many applications.
 pub fn stock(units: u64) -> Rules {
     Rules { stock: Some(units), ..Rules::default() }
+}
+
+/// A store of its own, and an event on it by these rules.
+pub async fn opened(rules: Rules) -> (TimedStore, Event) {
+    let world = TimedStore::new().await;
+    let event = world.event(rules);
+    (world, event)
 }
 
 /// Time goes by, with ticks as close as a scheduler's.
