@@ -147,11 +147,11 @@ async fn bad_input_is_named_and_changes_nothing() {
         ("PUT", ADMIN, Value::Null, 405, ""),
         ("GET", "/v1/admin", Value::Null, 404, ""),
     ] {
-        let told = format!("{method} {path} {body}");
+        let call = format!("{method} {path} {body}");
         let (given, problem) = world.call(OPERATOR, method, path, body).await;
-        assert_eq!(given.as_u16(), status, "{told}: {problem}");
-        let said = problem["detail"].as_str().unwrap_or_default();
-        assert!(said.contains(detail), "{told}: {said}");
+        assert_eq!(given.as_u16(), status, "{call}: {problem}");
+        let text = problem["detail"].as_str().unwrap_or_default();
+        assert!(text.contains(detail), "{call}: {text}");
     }
     let (_, after) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
     assert_eq!(after, state);
@@ -308,7 +308,7 @@ async fn a_queue_that_left_the_configuration_is_purged() {
 async fn without_a_store_every_call_says_so_and_comes_back_with_it() {
     let mut world = Ports::start().await;
     world.redis.kill();
-    let handle = world.handle_of_nobody();
+    let handle = world.unknown_handle();
     let calls = [
         ("POST", TOKENS.to_owned(), json!({"visitor_id": "ana"})),
         ("POST", format!("{SHOP}/places/{handle}/renew"), Value::Null),
@@ -353,7 +353,7 @@ async fn without_keys_only_programs_on_this_machine_are_served() {
         let (status, problem) = world.call_with("", "POST", &format!("{ADMIN}/reset"), name).await;
         assert_eq!((status, &problem["code"]), (StatusCode::FORBIDDEN, &json!(code)), "{name}");
     }
-    // The address that a proxy is asked for, with a `Host` of this machine.
+    // The address that a proxy is called with, with a `Host` of this machine.
     let path = format!("http://anteroom.example{ADMIN}");
     let (status, problem) = world.call("", "GET", &path, Value::Null).await;
     assert_eq!((status, &problem["code"]), (StatusCode::FORBIDDEN, &json!("forwarded_refused")));

@@ -36,7 +36,7 @@ fn has_guards(answer: &Answer) {
     }
 }
 
-/// What stands between two texts, with the page's escapes undone.
+/// The text between two others, with the page's escapes undone.
 fn between<'a>(page: &'a str, before: &str, after: &str) -> Option<String> {
     let (_, rest) = page.split_once(before)?;
     let (found, _): (&'a str, _) = rest.split_once(after)?;
@@ -217,7 +217,7 @@ async fn nothing_from_outside_becomes_markup() {
 }
 
 #[tokio::test]
-async fn a_queue_that_takes_nobody_says_so_on_the_page() {
+async fn a_closed_queue_shows_it_on_the_page() {
     let plan = Plan { queue: "capacity = 1\nmax_waiting = 1", ..Plan::default() };
     let site = Site::with(plan).await;
     let mut holders = [site.joined().await, site.joined().await];
