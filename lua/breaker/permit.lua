@@ -1,5 +1,5 @@
 -- target.permit: may these call the target? While it is half open only `probes` at a time, of all
--- callers; whoever asks again under the same name gets the same permit.
+-- callers; a repeated request under the same name gets the same permit.
 -- Uses: lib/store lib/forward rules meta reporters buckets others log state looks
 -- KEYS: meta buckets successes failures permits
 -- ARGV: now, rules, (permit)*
@@ -37,11 +37,11 @@ local function permit(name)
   return 1, 0
 end
 
-local told = {}
+local permits = {}
 for at = 3, #ARGV do
   local may, again = permit(ARGV[at])
-  told[at - 2] = struct.pack('>ddd', state, may, again)
+  permits[at - 2] = struct.pack('>ddd', state, may, again)
 end
 if taken then expire(PERMITS) end
 save_changes()
-return { OK, table.concat(told) }
+return { OK, table.concat(permits) }

@@ -34,7 +34,7 @@ if keeps_log and not are_named then log.make_room(coming) end
 local all = { struct.unpack(TOTALS, totals) }
 
 -- Whether an outcome of a half-open target is a probe: that of a call which has its permit still,
--- or of any call while nobody has one.
+-- or of any call while no caller has one.
 local out -- permits in use, once they were counted
 local function is_probe(permit)
   if permit ~= '' then
@@ -49,7 +49,7 @@ local function is_probe(permit)
   return out == 0
 end
 
-local told = {}
+local outcomes = {}
 for at = ARGS_BEFORE + 1, #ARGV do
   local good_ones, bad_ones, latency, reporter, rest = struct.unpack('>I4I4Bc8', ARGV[at])
   local code, key, fingerprint = OK, nil, nil
@@ -92,7 +92,7 @@ for at = ARGS_BEFORE + 1, #ARGV do
     judge()
   end
   local last = 4 * (at - ARGS_BEFORE)
-  told[last - 3], told[last - 2], told[last - 1], told[last] = code, successes, failures, state
+  outcomes[last - 3], outcomes[last - 2], outcomes[last - 1], outcomes[last] = code, successes, failures, state
 end
 
 forget_left()
@@ -102,4 +102,4 @@ save()
 if renews then expire(META) end
 if is_joined then expire(BUCKETS) end
 save_bucket()
-return { OK, struct.pack('>' .. string.rep('d', #told), unpack(told)) }
+return { OK, struct.pack('>' .. string.rep('d', #outcomes), unpack(outcomes)) }

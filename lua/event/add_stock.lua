@@ -1,12 +1,12 @@
--- event.add_stock: more units, once for each name of the call. Those who were told that it is sold
--- out stay so.
+-- event.add_stock: more units, once for each name of the call. Applications that are sold out stay
+-- sold out.
 -- Uses: lib/store lib/entity lib/memory lib/repeated meta sums wake
 -- KEYS: meta applications (operation)*
 --       (the name of the call)
 -- ARGV: now, wake, fingerprint, units
 --       (the channel of the issuers; a digest of what the call says, 8 bytes)
--- Reply: OK, code (OK, REPEATED, MISMATCH, TOO_LARGE, FULL), the units given since the birth of the
---        event, as the first call of this name left them; or NO_RULES
+-- Reply: OK, code (OK, REPEATED, MISMATCH, TOO_LARGE, FULL), the units given since the event was
+--        created, as the first call of this name left them; or NO_RULES
 -- Codes: OK REPEATED MISMATCH TOO_LARGE FULL NO_RULES
 
 local DAY, LARGEST = 86400000000, 9007199254740991

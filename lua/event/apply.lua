@@ -23,7 +23,7 @@ local records = call('HMGET', APPLICATIONS, unpack(digests))
 -- How many new ones are taken; when there are none left, why, and a detail. All that are on their
 -- way to a unit count, so with `over_apply` more of them than there is stock.
 local function judge()
-  -- Who applied before is not known any more, and would get another unit.
+  -- The visitors who applied before are not known any more, and would get another unit.
   if m.is_dropped == 1 then return 0, NOT_OPEN, 0 end
   if wall < m.opens_at then return 0, NOT_OPEN, math.ceil((m.opens_at - wall) / 1000) end
   if m.ends_at ~= 0 and wall >= m.ends_at then return 0, NOT_OPEN, 0 end
@@ -38,17 +38,17 @@ local fields, line, made, before = {}, {}, {}, m.tail
 for i, digest in ipairs(digests) do
   local record = records[i] or made[digest]
   if record then
-    tell_of(OK, record)
+    answer_state(OK, record)
   else
     if not left then left, refusal, detail = judge() end
     if left < 1 then
-      tell(refusal, detail)
+      answer(refusal, detail)
     else
       left, m.tail = left - 1, m.tail + 1
       record = struct.pack(RECORD, m.tail, S_PENDING, math.floor(now / 1000))
       made[digest], line[#line + 1] = record, string.sub(ARGV[FIRST + i - 1], DIGEST + 1)
       fields[2 * #line - 1], fields[2 * #line] = digest, record
-      tell_of(CREATED, record)
+      answer_state(CREATED, record)
     end
   end
 end
@@ -60,4 +60,4 @@ if #line > 0 then
   -- Issuers that work come back for more by themselves.
   if before == m.head then wake() end
 end
-return { OK, told() }
+return { OK, answers() }

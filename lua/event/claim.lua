@@ -1,6 +1,6 @@
 -- event.claim: the next applications for an issuer, in the order in which they were made, each
--- under a lease and all under one fence. First those whose time to be tried again has come, and
--- those that were given back. A repeat of an issuer's last claim is told what that claimed.
+-- under a lease and all under one fence. First those whose retry is due, and those that were given
+-- back. A repeat of an issuer's last claim returns what that claimed.
 -- Uses: lib/store lib/entity lib/forward meta taken units held
 -- KEYS: meta line taken leases returned retry codes (issuer)*
 --       (the last claim of an issuer, whose id its last 16 bytes are)
@@ -32,7 +32,7 @@ local function hand_out(sequence, attempts, visitor_id)
   works[k + 1], works[k + 2], works[k + 3] = tonumber(sequence), attempts + 1, visitor_id
 end
 
--- What this very claim has claimed before, as far as it holds; its leases begin anew.
+-- What this very claim has claimed before, as far as it holds; its leases restart.
 local function again()
   local last = call('GET', issuer)
   if not last then return nil end
@@ -63,7 +63,7 @@ local waiting, free, returned = count_units()
 
 -- `max_per_second` of the whole fleet, as a leaky bucket that holds a tenth of a second: the debt
 -- counts millionths of a claim. How many may go, and how long until the next may. By a clock of its
--- own, since queue time stands still while no scheduler ticks.
+-- own, since queue time pauses while no scheduler ticks.
 local UNIT = 1000000
 local function free_by_rate()
   local rate = m.max_per_second
@@ -81,7 +81,7 @@ local count = math.min(tonumber(ARGV[2]), MOST, free, by_rate)
 
 -- The fence is a time, so that none comes twice, also where the store has lost the last one.
 if count > 0 then m.fence = math.max(wall, m.fence + 1) end
--- As texts: Redis would write the number anew for every command.
+-- As texts: Redis would format the number for every command.
 local lease = string.format('%.0f', now + m.lease)
 local leases, entries, claimed = {}, {}, { number, m.fence }
 

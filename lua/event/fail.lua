@@ -14,7 +14,7 @@ write_even_if_full()
 local fence, sequence, rest = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local packed = held({ sequence }, fence)[1]
 
--- A repeat is told what the first call did.
+-- A repeat returns what the first call did.
 local function before()
   local kept = call('HGET', TAKEN, sequence)
   if not kept or read_entry(kept) ~= fence then return LOST end

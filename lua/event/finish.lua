@@ -1,5 +1,5 @@
 -- event.finish: applications that an issuer has issued, each while its claim holds; with codes each
--- gets one. The last unit makes all who still wait sold out.
+-- gets one. With the last unit all that still wait are sold out.
 -- Uses: lib/store lib/entity meta records taken sums held
 -- KEYS: meta applications line taken leases codes
 -- ARGV: now, fence, (application)*
@@ -38,7 +38,7 @@ for i, sequence in ipairs(sequences) do
 end
 local codes = m.issue == ISSUE_CODES and #mine > 0 and call('LPOP', CODES, #mine) or {}
 
--- Whether an earlier call under the same fence has issued it: a repeat is told the same.
+-- Whether an earlier call under the same fence has issued it: a repeat returns the same.
 local function is_repeat(i)
   local record = records[i]
   if not record or #record < CODE_AT - 1 then return false end
@@ -47,7 +47,7 @@ local function is_repeat(i)
 end
 
 local fields, ended, texts, numbers = {}, {}, {}, {}
-local function tell(i, code, waited, text)
+local function answer(i, code, waited, text)
   numbers[3 * i - 2], numbers[3 * i - 1], numbers[3 * i] = code, waited, #text
   texts[i] = text
 end
@@ -58,20 +58,20 @@ local function issue(i, text)
   local issued = struct.pack(ISSUED, tonumber(sequences[i]), S_ISSUED, second, fence % FENCE_BITS)
   fields[#fields + 1], fields[#fields + 2] = digests[i], issued .. text
   ended[#ended + 1] = sequences[i]
-  tell(i, OK, math.max(0, math.floor(now / 1000) - made), text)
+  answer(i, OK, math.max(0, math.floor(now / 1000) - made), text)
 end
 
 local given_out = 0
 for i = 1, #sequences do
   if claims[i] and m.issue == ISSUE_CODES and not codes[given_out + 1] then
-    tell(i, LACKING, -1, '')
+    answer(i, LACKING, -1, '')
   elseif claims[i] then
     given_out = given_out + 1
     issue(i, codes[given_out] or '')
   elseif is_repeat(i) then
-    tell(i, OK, -1, string.sub(records[i], CODE_AT))
+    answer(i, OK, -1, string.sub(records[i], CODE_AT))
   else
-    tell(i, LOST, -1, '')
+    answer(i, LOST, -1, '')
   end
 end
 
@@ -80,7 +80,7 @@ if #ended > 0 then
   call('HDEL', TAKEN, unpack(ended))
   call('ZREM', LEASES, unpack(ended))
   m.issued = m.issued + #ended
-  -- With the last unit nobody is left who could give one back: none has a claim, or is dead.
+  -- Behind the last unit none can come back: no application is claimed or dead.
   if m.issued >= m.given and m.tail > m.sold_out_below then
     m.sold_out, m.sold_out_below = m.sold_out + m.tail - m.head, m.tail
     m.head = m.tail

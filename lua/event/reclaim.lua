@@ -1,6 +1,6 @@
 -- event.reclaim: one tick: queue time moves on, and claims whose lease has ended go back to the
 -- head of the line, or are dead after the last attempt. Long after a tick has seen its end an event
--- is dropped but for its meta hash, so that it is not born again.
+-- is dropped but for its meta hash, so that it is not created again.
 -- Uses: lib/store lib/entity meta taken attempts held wake
 -- KEYS: meta applications line taken leases returned retry dead codes known_codes
 -- ARGV: now, wake
@@ -26,7 +26,7 @@ m.offset, m.tick = now - wall, now
 save({ 'offset', 'last', 'tick' })
 
 -- Counted from when a tick found it over, not from what the rules say of the past: with a mistake
--- in a date there is time to mend it.
+-- in a date there is time to fix it.
 local is_over = m.ends_at ~= 0 and now >= m.ends_at
 if is_over ~= (m.over_at ~= 0) then
   m.over_at = is_over and now or 0

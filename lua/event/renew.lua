@@ -1,4 +1,4 @@
--- event.renew: leases that an issuer still holds begin anew.
+-- event.renew: leases that an issuer still holds restart.
 -- Uses: lib/store lib/entity meta taken held
 -- KEYS: meta taken leases
 -- ARGV: now, fence, (sequence)*
@@ -14,7 +14,7 @@ local entries, ends = held(sequences, tonumber(ARGV[2]))
 for i, is_held in ipairs(entries) do
   reply[i + 1] = is_held and 1 or 0
   if is_held then
-    -- Never less than it had: its issuer renews by the lease that it was told.
+    -- Never less than it had: its issuer renews by the lease that the claim returned.
     local lease = math.max(now + m.lease, tonumber(ends[i]))
     leases[#leases + 1], leases[#leases + 2] = lease, sequences[i]
   end

@@ -1,5 +1,5 @@
 -- event.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
--- caller's own file counts only where nobody knows another, and then at revision 0. The first ones
+-- caller's own file counts only if no other is known, and then at revision 0. The first ones
 -- give the event its stock; one whose meta hash alone is gone goes on with what is left.
 -- Uses: lib/store lib/entity lib/rule_parts lib/file_rules meta sums create
 -- KEYS: meta applications line taken leases returned retry dead

@@ -1,6 +1,6 @@
--- event.snapshot: the event as a whole: stock, who stands where, and the rules in force. Writes
--- nothing.
--- Uses: lib/store lib/entity lib/told_rules meta
+-- event.snapshot: the event as a whole: stock, applications by state, and the rules in force.
+-- Writes nothing.
+-- Uses: lib/store lib/entity lib/rules_reply meta
 -- KEYS: meta leases returned retry dead codes
 -- ARGV: now, file_revision
 --       (the newest that the caller has seen)
@@ -24,5 +24,5 @@ local reply = {
   call('LLEN', CODES),
   unseen('file', ARGV[2]),
 }
-tell_rules(reply)
+append_rules(reply)
 return reply

@@ -1,4 +1,4 @@
--- event.status: where the applications of these visitors stand. Writes nothing.
+-- event.status: the states of these visitors' applications. Writes nothing.
 -- Uses: lib/store lib/entity meta records applications
 -- KEYS: meta applications returned retry dead
 -- ARGV: now, (digest)*
@@ -12,9 +12,9 @@ if not load({ 'head', 'sold_out_below' }) then return { NO_RULES } end
 
 for _, record in ipairs(call('HMGET', APPLICATIONS, unpack(ARGV, 2))) do
   if record then
-    tell_of(OK, record)
+    answer_state(OK, record)
   else
-    tell(UNKNOWN, 0)
+    answer(UNKNOWN, 0)
   end
 end
-return { OK, told() }
+return { OK, answers() }

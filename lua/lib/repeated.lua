@@ -3,7 +3,7 @@
 -- `remember`.
 --
 -- The key of a name holds when the call was made, in the caller's clock, and its fingerprint, a
--- digest of what it asked for; behind that a note, where a repeat needs more to be answered.
+-- digest of its request; behind that a note, where a repeat needs more to be answered.
 
 -- Whether the call of this name was made after `since`: nil when it was not, false when it had
 -- another fingerprint then; and the note.

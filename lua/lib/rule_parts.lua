@@ -1,5 +1,5 @@
 -- Rules that the store keeps in parts, each packed under a revision that only grows: what a file
--- sets, and what operators override where they may. Written over the newest that anybody has seen.
+-- sets, and what operators override. Written over the newest that Redis or the caller has seen.
 -- KEYS: meta. ARGV: now, the epoch to take if there is none, the newest file that the caller has
 -- seen, as its revision and packed rules (0 and empty: none); then what the operation says. Reply:
 -- none; a part sets `is_known` and `file`. Needs entity.lua.
@@ -10,8 +10,8 @@
 local is_known -- the store held rules for the entity when the script began
 local file -- the part that a file sets
 
--- The newer of what the store holds of a part and what the caller has seen of it. One that nobody
--- has seen has no revision.
+-- The newer of what the store holds of a part and what the caller has seen of it. A part that
+-- neither has seen has no revision.
 local function read_part(name, seen, packed)
   local kept = call('HMGET', META, name .. '_revision', name)
   local revision = tonumber(kept[1])
@@ -41,8 +41,7 @@ local function put_rules(rules, from)
   return differs
 end
 
--- The file that ARGV names from there on counts only where nobody knows another, and then at
--- revision 0.
+-- The file that ARGV names from there on counts only if no other is known, and then at revision 0.
 local function seed_file(from)
   if file.revision then return end
   local rules = {}

@@ -1,5 +1,5 @@
 -- limit.check: are so many units allowed now? If all checks of an item allow it they are taken,
--- else none. A shadow limit refuses nobody: where it would, nothing is taken from it alone.
+-- else none. A shadow limit refuses no call: where it would, nothing is taken from it alone.
 -- Uses: lib/store lib/forward lib/repeated counters kept log counter gcra
 -- KEYS: ([name,] (counter)*)*
 -- ARGV: now, named, (checks)*
@@ -17,22 +17,22 @@ local algorithms = ALGORITHMS -- functions, by their numbers
 
 read_wall()
 local KEYS, named = KEYS, ARGV[2] == '1'
-local out, told = {}, 0
+local out, used = {}, 0
 
--- Decides the check that stands at `from`, and tells it behind what was told. Its code, limit time,
--- its window (ms) and what it took.
+-- Decides the check at `from`, and appends the outcome to `out`. Returns its code, limit time, its
+-- window (ms) and what it took.
 local function decide(checks, from, key, takes)
   local algorithm, shadow, limit, window, cost = struct.unpack(CHECK, checks, from)
   local fits, remaining, reset, retry, now =
     algorithms[algorithm](key, limit, window, max(cost, 1), takes and cost or 0)
   local code = fits and OK or shadow == 1 and SHADOW_REFUSED or REFUSED
-  out[told + 1], out[told + 2], out[told + 3] = code + 8 * remaining, reset, retry
-  told = told + 3
+  out[used + 1], out[used + 2], out[used + 3] = code + 8 * remaining, reset, retry
+  used = used + 3
   return code, now, window, fits and cost or 0
 end
 
--- Decides all checks of an item, from key `first` on, and tells them. Whether one refuses; the
--- longest window (ms) and its limit time; what was taken; a bit for each that only shadows refused.
+-- Decides all checks of an item, from key `first` on. Returns whether one refuses; the longest
+-- window (ms) and its limit time; what was taken; a bit for each that only shadows refused.
 local function decide_all(checks, from, first, count, takes)
   local refused, clock, longest, taken, shadows = false, 0, 0, 0, 0
   for i = 0, count - 1 do
@@ -45,9 +45,9 @@ local function decide_all(checks, from, first, count, takes)
   return refused, clock, longest, taken, shadows
 end
 
--- A repeat is told what was decided, and what is left now.
-local function tell_again(at, shadows)
-  for i = 0, (told - at) / 3 - 1 do
+-- A repeat returns what was decided, and what is left now.
+local function answer_again(at, shadows)
+  for i = 0, (used - at) / 3 - 1 do
     local place = at + 1 + 3 * i
     local was = floor(shadows / 2 ^ i) % 2 == 1 and SHADOW_REFUSED or OK
     out[place], out[place + 2] = out[place] - out[place] % 8 + was, 0
@@ -55,19 +55,19 @@ local function tell_again(at, shadows)
 end
 
 local function decide_named(checks, name, first, count)
-  local fingerprint, at = string.sub(checks, 1, 8), told
+  local fingerprint, at = string.sub(checks, 1, 8), used
   local refused, clock, longest = decide_all(checks, 9, first, count, false)
   local same, note = repeated(name, fingerprint, clock - 1000 * longest)
   if same then
-    tell_again(at, note ~= '' and struct.unpack('>I2', note) or 0)
+    answer_again(at, note ~= '' and struct.unpack('>I2', note) or 0)
     return REPEATED
   elseif same == false then
-    told = at
+    used = at
     return MISMATCH
   elseif refused then
     return REFUSED
   end
-  told = at
+  used = at
   local _, now, _, taken, shadows = decide_all(checks, 9, first, count, true)
   if taken > 0 then
     local noted = shadows > 0 and struct.pack('>I2', shadows) or ''
@@ -78,9 +78,9 @@ end
 
 local function decide_nameless(checks, first, count)
   if count == 1 then return decide(checks, 1, KEYS[first], true) == REFUSED and REFUSED or OK end
-  local at = told
+  local at = used
   if decide_all(checks, 1, first, count, false) then return REFUSED end
-  told = at
+  used = at
   decide_all(checks, 1, first, count, true)
   return OK
 end
@@ -89,8 +89,8 @@ local key = 1 -- the next one
 for i = 3, #ARGV do
   local checks = ARGV[i]
   local count = floor(#checks / CHECK_SIZE)
-  told = told + 1
-  local at = told
+  used = used + 1
+  local at = used
   if named then
     out[at] = decide_named(checks, KEYS[key], key + 1, count)
     key = key + 1 + count
@@ -100,4 +100,4 @@ for i = 3, #ARGV do
   end
 end
 write_kept()
-return { OK, struct.pack('>' .. string.rep('d', told), unpack(out, 1, told)) }
+return { OK, struct.pack('>' .. string.rep('d', used), unpack(out, 1, used)) }

@@ -1,5 +1,5 @@
 -- pool.apply_rules: the rules of a scheduler's file, written where they differ from the newest. The
--- first rules give birth to the pool, with the funds of its file.
+-- first rules create the pool, with the funds of its file.
 -- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening create
 -- KEYS: meta holds ledger
 -- ARGV: now, epoch, file_revision, file, (rule, value)*

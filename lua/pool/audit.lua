@@ -3,7 +3,7 @@
 -- Uses: lib/store lib/entity rules sums opening
 -- KEYS: meta ledger
 -- ARGV: now, seq, balance, held, paid, funded, lines, missing
---       (what the call before told; at first all are 0)
+--       (what the call before returned; at first all are 0)
 -- Reply: OK, 1 at the end of the ledger, doubles: seq, balance, held, paid and funded by it, lines
 --        read, numbers without a line, then balance, held, paid and funded of the pool; or
 --        NO_RULES

@@ -18,7 +18,8 @@ elseif hold.state ~= CANCELLED then
   if is_unconfirmed() then
     code = UNCONFIRMED
   else
-    -- One that has ended as well: who was told that it is cancelled is not to see it settled late.
+    -- One that has ended as well: after the answer that it is cancelled it must not be settled
+    -- late.
     local released = free(hold)
     if released > 0 then
       record(hold.state == EXPIRED and EXPIRED or CANCELLED, 0, released, hold.id)

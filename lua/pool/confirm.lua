@@ -14,7 +14,7 @@ local was = is_unconfirmed()
 -- The next call would find it changed again.
 if was and not primary() then return { OK, 2 } end
 if was then
-  -- Its time goes on from where it stood.
+  -- Its time continues from where it paused.
   m.offset, m.tick, m.unconfirmed = now - wall, now, 0
   save({ 'offset', 'tick', 'unconfirmed' })
 end

@@ -7,7 +7,7 @@
 -- Codes: OK NO_RULES REPEATED MISMATCH TOO_LARGE UNCONFIRMED FULL
 
 if not load() then return { NO_RULES } end
--- A repeat is told what it did also where the store is full.
+-- A repeat returns what the first call did, also when Redis has no memory left.
 local is_full = not has_memory()
 read_watched_clock()
 local key, fingerprint, amount = KEYS[3], ARGV[2], tonumber(ARGV[3])

@@ -1,14 +1,14 @@
 -- pool.hold: reserves amounts until their holds end. Ended holds are taken back first.
--- Uses: lib/store lib/entity lib/memory rules sums clock holds primary asked
+-- Uses: lib/store lib/entity lib/memory rules sums clock holds primary request
 -- KEYS: meta holds ledger (hold)*
--- ARGV: now, (asked)*
---       (lib/asked.lua; the last 16 bytes of its key are the hold's id)
+-- ARGV: now, (request)*
+--       (lib/request.lua; the last 16 bytes of its key are the hold's id)
 -- Reply: OK, holds (four doubles each: a code, the amount, µs until it ends or 0 when it is over,
 --        the balance after it); or NO_RULES
 -- Codes: OK NO_RULES REPEATED MISMATCH NO_COVER AGAIN UNCONFIRMED NO_OPTION FULL
 
 if not load() then return { NO_RULES } end
--- A repeat is told what it did also where the store is full.
+-- A repeat returns what the first call did, also when Redis has no memory left.
 local is_full = not has_memory()
 read_watched_clock()
 local _, more = sweep_holds()
@@ -29,10 +29,10 @@ local function reserve(key, fingerprint, amount)
   write_hold(hold)
 end
 
-local told = {}
+local answers = {}
 for at = 2, #ARGV do
   local key = KEYS[at + 2]
-  local fingerprint, amount = read_asked(ARGV[at])
+  local fingerprint, amount = read_request(ARGV[at])
   local code, left, balance = OK, m.hold_ttl, nil
   local known = read_hold(key)
   if known and known.fingerprint ~= fingerprint then
@@ -48,7 +48,7 @@ for at = 2, #ARGV do
     code = refusal(amount, more) or OK
     if code == OK then reserve(key, fingerprint, amount) end
   end
-  told[at - 1] = struct.pack('>dddd', code, amount or 0, left, balance or m.balance)
+  answers[at - 1] = struct.pack('>dddd', code, amount or 0, left, balance or m.balance)
 end
 save_sums()
-return { OK, table.concat(told) }
+return { OK, table.concat(answers) }

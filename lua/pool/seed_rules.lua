@@ -1,6 +1,6 @@
 -- pool.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
--- caller's own file counts only where nobody knows another, and then at revision 0. The first rules
--- give birth to the pool, with the funds of its file.
+-- caller's own file counts only if no other is known, and then at revision 0. The first rules
+-- create the pool, with the funds of its file.
 -- Uses: lib/store lib/entity lib/rule_parts lib/file_rules rules sums clock primary opening create
 -- KEYS: meta holds ledger
 -- ARGV: now, epoch, file_revision, file, (rule, value)*

@@ -1,5 +1,5 @@
 -- pool.snapshot: a pool as a whole, and the rules in force. Ended holds are taken back first.
--- Uses: lib/store lib/entity lib/told_rules rules sums clock holds primary
+-- Uses: lib/store lib/entity lib/rules_reply rules sums clock holds primary
 -- KEYS: meta holds ledger
 -- ARGV: now, file_revision
 --       (the newest that the caller has seen)
@@ -20,5 +20,5 @@ local reply = {
     m.failovers or 0, m.holds_expired or 0),
   revision, file,
 }
-tell_rules(reply)
+append_rules(reply)
 return reply

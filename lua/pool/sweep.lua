@@ -11,7 +11,7 @@ if not load() then return { NO_RULES } end
 write_even_if_full()
 local changed = m.unconfirmed ~= 1 and watch_primary()
 if m.unconfirmed == 1 and m.on_failover ~= ON_FAILOVER_HOLD then
-  -- The rule has changed: nobody is to be asked any more.
+  -- The rule has changed: no operator has to confirm any more.
   m.unconfirmed = 0
   save({ 'unconfirmed' })
   know_primary()

@@ -1,11 +1,11 @@
--- queue.evict: takes a place away by its ticket, wherever it stands. A ready one's share of the
+-- queue.evict: removes a place by its ticket, whatever its status. A ready one's share of the
 -- rate comes back like that of a turn given up.
 -- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
 --       inspected
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from
 --       per_address
 -- ARGV: now, ticket
--- Reply: OK, status (0: nobody holds it); or NO_RULES
+-- Reply: OK, status (0: no place has this ticket); or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then

@@ -1,5 +1,5 @@
--- queue.join: a place for each identity: the one it has, which is heard, or a new one at the end. A
--- join that finds nobody waiting and both rules with room is promoted at once.
+-- queue.join: a place for each identity: the one it has (the join is its heartbeat), or a new one
+-- at the end. A join that finds an empty line, and room under both rules, is promoted at once.
 -- Uses: lib/store lib/entity lib/memory meta state withheld rules gone_reasons addresses
 --       per_address end_place held log health pace presence seen outcomes shown waits
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
@@ -16,7 +16,7 @@
 --        places as one may, else 0; or NO_RULES
 -- Codes: OK CREATED FULL CLOSED NO_RULES
 
-local MARK_EVERY = 1000000
+local SAMPLE_EVERY = 1000000
 
 if not load_meta({
   'marked_at', 'credit', 'credit_at', 'withheld_until', 'counted_upto', unpack(LINE_FIELDS),
@@ -49,14 +49,14 @@ hear()
 
 -- Decides the items in order; what is new is written in one go at the end.
 local line, placed = {}, 0 -- ticket and id of each new place in line, and how many of both
-local at_once, tickets, marks = {}, {}, {}
+local at_once, tickets, samples = {}, {}, {}
 local given, made = {}, 0 -- the items that got a place in this call, and how many
-local born = {} -- identities that got their place in this call, and where in `out` it is told
+local created = {} -- identities that got their place in this call, and where `out` has its ticket
 local cleared, gave_back = {}, false -- identities whose ended place is cleared away in this call
 local free -- promotions that the rules still allow at once; looked up when first needed
 
 -- The place this identity holds: status, detail and ticket; nothing when it has none. A place that
--- has ended but was not swept yet is cleared away, so that one identity never stands in two sets.
+-- has ended but was not swept yet is cleared away, so that one identity never is in two sets.
 local function held(i, id)
   if waiting[i] then return S_WAITING, WAITING, tonumber(waiting[i]) end
   if cleared[id] then return end
@@ -86,7 +86,7 @@ local function clear_ended()
   end
 end
 
--- Free promotions by the rate rule where nobody waits: what the interval leaves, but at an even
+-- Free promotions by the rate rule when the line is empty: what the interval leaves, but at an even
 -- pace no more than a slice's worth in the time of a slice.
 local function free_at_once()
   if m.batch == 0 then return math.huge end
@@ -112,26 +112,26 @@ local function may_pass()
   return true
 end
 
-local mark_at = (m.marked_at or -MARK_EVERY) + MARK_EVERY
+local sample_at = (m.marked_at or -SAMPLE_EVERY) + SAMPLE_EVERY
 
 -- `estimate`: in ms, -1 when there is none to be compared with the true wait.
-local function mark(ticket, joined, heard, estimate)
-  marks[#marks + 1] = ticket
-  marks[#marks + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, joined, heard, estimate)
+local function sample(ticket, joined, heard, estimate)
+  samples[#samples + 1] = ticket
+  samples[#samples + 1] = string.format('%.0f:%.0f:%.0f:%.0f', ticket, joined, heard, estimate)
 end
 
-local function mark_now(ticket)
-  m.marked_at, mark_at = now, now + MARK_EVERY
-  mark(ticket, now, m.heard or 0, -1)
+local function sample_now(ticket)
+  m.marked_at, sample_at = now, now + SAMPLE_EVERY
+  sample(ticket, now, m.heard or 0, -1)
 end
 
 -- Estimates of another epoch say nothing of its tickets.
 if string.sub(ARGV[5], 1, 8) == m.epoch then
-  for at = 9, #ARGV[5], 32 do mark(struct.unpack('>dddd', ARGV[5], at)) end
+  for at = 9, #ARGV[5], 32 do sample(struct.unpack('>dddd', ARGV[5], at)) end
 end
 
--- Of a join the ticket comes first.
-local function tell(ticket)
+-- The answer to a join begins with the ticket.
+local function answer_ticket(ticket)
   used = used + 1
   out[used] = ticket
 end
@@ -142,11 +142,11 @@ local function answer_line(code, place, turn)
   used = k + 2
 end
 
--- Tells the place that this call gave to an identity once more. It is heard again, as if it had
--- come in a call of its own; and whoever has returned since goes before it.
-local function tell_again(id, first)
+-- Answers with the place that this call gave to the identity before, and counts as a heartbeat,
+-- like a join in a call of its own. Places that have returned since are promoted before it.
+local function answer_again(id, first)
   local ticket, head = out[first], out[first + 1] - CREATED + OK
-  tell(ticket)
+  answer_ticket(ticket)
   if math.floor(head / 8) % 16 == S_WAITING then
     see(WAITING, id, ticket)
     local place = math.floor(head / 128)
@@ -159,42 +159,42 @@ end
 
 for i = 1, #ids do
   local id = ids[i]
-  local again, status, detail, ticket = born[id]
+  local again, status, detail, ticket = created[id]
   if not again and (waiting[i] or records[i]) then status, detail, ticket = held(i, id) end
   if again then
-    tell_again(id, again)
+    answer_again(id, again)
   elseif status == S_READY or status == S_ACTIVE then
-    tell(ticket)
+    answer_ticket(ticket)
     answer_admitted(OK, status, detail)
   elseif status then
-    -- It stands in line again, before all new ones.
+    -- It is back in line, before all new ones.
     if status == S_AWAY then depth = depth + 1 end
-    tell(ticket)
+    answer_ticket(ticket)
     answer_waiting(OK, id, ticket, heartbeat(status, detail, id, ticket))
   elseif not takes then
-    tell(0)
+    answer_ticket(0)
     answer(CLOSED, 0, wall < m.joins_at and ceil((m.joins_at - wall) / 1000) or 0)
   elseif full_store or depth >= max_waiting or last_ticket >= LAST_TICKET then
-    tell(0)
+    answer_ticket(0)
     answer(FULL, full_store and STORE_FULL or 0, 0)
   elseif is_close and addresses.is_full(i) then
-    tell(0)
+    answer_ticket(0)
     answer(FULL, ADDRESS_FULL, 0)
   else
     ticket = last_ticket + 1
     last_ticket, used, made = ticket, used + 1, made + 1
     given[made] = i
-    out[used], born[id] = ticket, used
+    out[used], created[id] = ticket, used
     if depth == 0 and may_pass() then
       at_once[#at_once + 1], tickets[#tickets + 1] = id, ticket
-      if now >= mark_at then mark_now(ticket) end
+      if now >= sample_at then sample_now(ticket) end
       answer(CREATED, S_READY, ceil(m.claim_ttl / 1000))
     else
-      -- Returned places are in nobody's position, but all of them go before a new one.
+      -- No position counts a returned place, but all of them are promoted before a new one.
       depth, lined = depth + 1, lined + 1
       line[placed + 1], line[placed + 2], placed = ticket, id, placed + 2
       answer_line(CREATED, lined, depth)
-      if now >= mark_at then mark_now(ticket) end
+      if now >= sample_at then sample_now(ticket) end
     end
   end
 end
@@ -207,7 +207,7 @@ if #at_once > 0 then
   write_log()
 end
 if placed > 0 then call('ZADD', WAITING, unpack(line)) end
-if #marks > 0 then call('ZADD', MARKS, unpack(marks)) end
+if #samples > 0 then call('ZADD', MARKS, unpack(samples)) end
 if counts then addresses.keep(given, #ids) end
 keep_seen()
 if made > 0 then

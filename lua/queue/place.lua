@@ -1,4 +1,4 @@
--- queue.place: where visitors' places stand; also their heartbeat. Claims nothing.
+-- queue.place: the status of visitors' places; also their heartbeat. Claims nothing.
 -- Uses: lib/store lib/entity meta state gone_reasons joined_at held presence seen outcomes shown
 --       waits visit
 -- KEYS: meta waiting returned away held gone:{0-1} marks seen:{0-4}

@@ -10,13 +10,13 @@
 --        unknown), left_ms; or NO_RULES
 -- Codes: OK NO_RULES
 
--- Ready and active places are told apart by their records only. Where one of the two is wanted a
--- call looks at so many of both, and may find fewer than were asked for.
+-- Only their records distinguish ready and active places. If one of the two is wanted, a call looks
+-- at so many of both, and may find fewer than requested.
 local LOOKS = 200
 -- A set is read in portions of so many.
 local PORTION = 50
--- Join times are read with the marks between the tickets, as many marks as places. Where the
--- tickets stand far apart so many more are looked up one by one, and then the page ends.
+-- Join times are read with the samples between the tickets, as many samples as places. Where the
+-- tickets are far apart so many more are looked up one by one, and then the page ends.
 local LOOKUPS = 40
 
 if not load_meta({ 'ticket', 'heard' }) then return { NO_RULES } end

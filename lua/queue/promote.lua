@@ -80,8 +80,8 @@ end
 follow_health()
 local depth = call('ZCARD', WAITING) + call('ZCARD', RETURNED)
 
--- When nobody has been heard for first_poll_ttl, admission is away or everyone is: a turn given now
--- would be nobody's, so the line waits until somebody is heard again, which opens a roll-call.
+-- When no visitor has polled for first_poll_ttl, admission is down or all have left: a turn given
+-- now would be missed. So the line waits until a visitor polls, who then opens a check-in period.
 if depth == 0 or not promotes or silence() > m.first_poll_ttl then
   count_nothing()
   m.busy = 0
@@ -90,7 +90,7 @@ if depth == 0 or not promotes or silence() > m.first_poll_ttl then
 end
 
 read_log()
-age()
+end_first_polls()
 
 -- The line in ticket order, present and returned places merged. Nothing is taken out of the sets
 -- before all is decided, so each is read on from where it was read to.
@@ -125,8 +125,8 @@ end
 local by_rate, late = free_by_rate(m.busy == 1 and tick_before)
 local by_room = room()
 local free = math.min(by_rate, by_room)
--- While a roll-call is on the line stands before a head that was not heard since.
-local calls_the_roll, stands = roll_call_left() > 0, false
+-- In a check-in period promotion stops before a head that has not polled since it began.
+local checks_in, is_stopped = check_in_left() > 0, false
 local promoted, promoted_tickets, looked, apart = {}, {}, 0, false
 local away, away_tickets, dropped, dropped_tickets = {}, {}, {}, {}
 local out = { [WAITING] = {}, [RETURNED] = {} }
@@ -134,7 +134,7 @@ while
   free - #promoted >= 1
   and looked < MAX_CHUNK
   and #away + #dropped < MOST_ABSENT
-  and not (stands or apart)
+  and not (is_stopped or apart)
 do
   -- Where many are absent twice as many are looked at each time.
   local wanted = math.min(math.max(free - #promoted, looked), HEADS, MAX_CHUNK - looked)
@@ -142,8 +142,8 @@ do
   if #ids == 0 then break end
   looked, apart = looked + #ids, tickets[#ids] - tickets[1] > COMPARED * #ids
   for i, absent in ipairs(absence(ids, tickets)) do
-    stands = calls_the_roll and absent
-    if stands or free - #promoted < 1 then break end
+    is_stopped = checks_in and absent
+    if is_stopped or free - #promoted < 1 then break end
     local of, numbers = promoted, promoted_tickets
     if absent == S_AWAY then
       of, numbers = away, away_tickets
@@ -171,20 +171,20 @@ if count > 0 then
 end
 m.dropped = (m.dropped or 0) + #away + #dropped
 local left = depth - count - #away - #dropped
-local more = left > 0 and free - count >= 1 and not stands
+local more = left > 0 and free - count >= 1 and not is_stopped
 m.busy = left > 0 and 1 or 0
 -- An adaptive batch was used up when places were left for want of rate alone, while the last
 -- interval held nearly all of it: between two slices of a pace that is hardly used some wait, too.
 if
   adaptive and m.adaptive_used == 0
-  and left > 0 and not stands and by_rate - count < 1 and by_room - count >= 1
+  and left > 0 and not is_stopped and by_rate - count < 1 and by_room - count >= 1
   and 4 * promoted_since(now - m.interval) >= 3 * m.batch
 then
   m.adaptive_used = 1
   save({ 'adaptive_used' })
 end
 -- While the target is probed and the pace comes back turns say nothing of how fast the line moves.
-if stands or health() == BREAKER_HALF_OPEN or quarters() < QUARTERS then
+if is_stopped or health() == BREAKER_HALF_OPEN or quarters() < QUARTERS then
   count_nothing()
 else
   local turns = left > 0 and count or math.max(count, free)
@@ -192,7 +192,7 @@ else
 end
 save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 
--- What the promoted waited, by the marks in their range, and what was estimated for every 64th of
+-- What the promoted waited, by the samples in their range, and what was estimated for every 64th of
 -- them.
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped, step }
 local waits, estimates = {}, {}
@@ -200,7 +200,7 @@ if count > 0 then
   local joins = join_times(promoted_tickets[1], promoted_tickets[count], count)
   for _, number in ipairs(promoted_tickets) do
     local since = joins(number)
-    -- The mark of a place that was away for long may be forgotten.
+    -- The sample of a place that was away for long may be forgotten.
     if since then
       local wait = math.floor((now - since) / 1000)
       if waits[#waits] == wait and #waits > 0 then
@@ -210,8 +210,8 @@ if count > 0 then
       end
     end
     if number % COMPARED == 0 then
-      for _, mark in ipairs(call('ZRANGEBYSCORE', MARKS, number, number)) do
-        local at, estimate = string.match(mark, '^%d+:(%d+):%d+:(%d+)$')
+      for _, sample in ipairs(call('ZRANGEBYSCORE', MARKS, number, number)) do
+        local at, estimate = string.match(sample, '^%d+:(%d+):%d+:(%d+)$')
         if at then
           local waited = math.floor((now - tonumber(at)) / 1000)
           estimates[#estimates + 1], estimates[#estimates + 2] = tonumber(estimate), waited

@@ -17,7 +17,7 @@ each_visit(true, function(status, detail, id, ticket, since)
     local till = renewed(since)
     if till > now then
       set_session(id, ticket, since, till)
-      -- Rules that were lowered meanwhile cut it: nobody may go by the end that was told before.
+      -- Rules that were lowered meanwhile cut it: the end that was returned before is void.
       if till < detail then revoke({ id }, { ticket }) end
     else
       till = detail

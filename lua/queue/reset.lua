@@ -1,6 +1,5 @@
--- queue.reset: a new life of the queue: nobody in line, nobody admitted, tickets from 1, a new
--- epoch. The rules, the overrides and the log of promotions stay, so the protected service is not
--- flooded.
+-- queue.reset: removes all waiting and admitted visitors; tickets restart at 1, under a new epoch.
+-- The rules, the overrides and the log of promotions stay, so the protected service is not flooded.
 -- Uses: lib/store lib/entity meta create_empty withheld
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address

@@ -1,5 +1,5 @@
 -- queue.seed_rules: rules for a store that holds none, or older ones than the caller has seen. The
--- caller's own file counts only where nobody knows another, and then at revision 0. The first rules
+-- caller's own file counts only if no other is known, and then at revision 0. The first rules
 -- create the queue: what is left of one whose meta hash is lost is unlinked.
 -- Uses: lib/store lib/entity lib/rule_parts meta create_empty withheld rules write_rules
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked

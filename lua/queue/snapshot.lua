@@ -1,5 +1,5 @@
 -- queue.snapshot: the queue as a whole: counts, rate, state and the rules in force.
--- Uses: lib/store lib/entity lib/told_rules meta state withheld rules health
+-- Uses: lib/store lib/entity lib/rules_reply meta state withheld rules health
 -- KEYS: meta waiting returned away ready active
 -- ARGV: now, file_revision, over_revision
 --       (the newest that the caller has seen)

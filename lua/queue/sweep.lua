@@ -1,6 +1,6 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
--- abandoned ones, old notes. Each part is bounded; `more` says that another call would find more
--- that has ended, or more places unseen.
+-- abandoned ones, old reasons. Each part is bounded; `more`: another call would find more that has
+-- ended, or more places unseen.
 -- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
 --       presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
@@ -10,8 +10,8 @@
 -- Codes: OK NO_RULES
 
 -- Places that a call ends; places of the line that it looks at, how many of them together, and
--- absent ones after which it looks at no more; old marks, revocations and counted addresses that it
--- forgets, and tickets whose addresses it reads. An absent place costs as much as many present
+-- absent ones after which it looks at no more; old samples, revocations and counted addresses that
+-- it forgets, and tickets whose addresses it reads. An absent place costs as much as many present
 -- ones, so a call ends with fewer than ABSENT + STRIDE. Where many places have ended it looks at
 -- one step alone.
 local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 60, 150, 30, 30, 50, 1000
@@ -26,8 +26,8 @@ end
 read_clock()
 write_even_if_full()
 
--- A period ends: the notes of the one before are forgotten at once, and freed in the background. So
--- a note is kept for one to two times GONE_KEPT, however many there are.
+-- A period ends: the reasons of the one before are forgotten at once, and freed in the background.
+-- So a reason is kept for one to two times GONE_KEPT, however many there are.
 local function turn_gone_reasons()
   if m.gone_at and now - m.gone_at < GONE_KEPT then return end
   m.gone_at, m.gone_period = now, 1 - counter('gone_period')
@@ -35,7 +35,7 @@ local function turn_gone_reasons()
   save({ 'gone_at', 'gone_period' })
 end
 turn_gone_reasons()
-age()
+end_first_polls()
 
 -- Turns or sessions that have ended, at most so many: out of their sets, with the reason noted.
 local function end_of(set, reason, most)
@@ -43,7 +43,7 @@ local function end_of(set, reason, most)
   if #ids == 0 then return 0 end
   if reason == UNCLAIMED then read_log() end
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
-    -- Without a record the store has lost writes: the place only goes.
+    -- No record: Redis has lost writes, so the place is only removed.
     if record then
       local _, ticket, since = struct.unpack(RECORD, record)
       end_place(ids[i], ticket, reason)
@@ -79,7 +79,7 @@ end
 
 local away, abandoned, ended = 0, 0, 0
 
--- Away places whose time is over. They come first, since they are few, or nobody else is.
+-- Away places whose time is over. They come first: they are few, or the line has no others.
 local function end_away()
   local ids, tickets = walk(AWAY, 'walk_away', math.ceil(length / 3))
   if #ids == 0 then return end
@@ -94,35 +94,35 @@ local function end_away()
   ended = #gone
 end
 
-local function pass_over_step(set, cursor, most)
+local function skip_absent_step(set, cursor, most)
   local ids, tickets = walk(set, cursor, most)
-  local out, passed, dropped = {}, { {}, {} }, { {}, {} }
+  local out, skipped, dropped = {}, { {}, {} }, { {}, {} }
   for i, absent in ipairs(absence(ids, tickets)) do
     if absent then
-      local to = absent == S_AWAY and passed or dropped
+      local to = absent == S_AWAY and skipped or dropped
       out[#out + 1] = ids[i]
       to[1][#to[1] + 1], to[2][#to[2] + 1] = ids[i], tickets[i]
     end
   end
   if #out > 0 then call('ZREM', set, unpack(out)) end
-  go_away(unpack(passed))
+  go_away(unpack(skipped))
   abandon(unpack(dropped))
-  away, abandoned = away + #passed[1], abandoned + #dropped[1]
+  away, abandoned = away + #skipped[1], abandoned + #dropped[1]
   return #ids
 end
 
-local function pass_over(set, cursor, most)
+local function skip_absent(set, cursor, most)
   while most > 0 and away + abandoned + ended < ABSENT do
     local step = math.min(most, STRIDE)
-    most = pass_over_step(set, cursor, step) == step and most - step or 0
+    most = skip_absent_step(set, cursor, step) == step and most - step or 0
   end
 end
 
 end_away()
--- While a roll-call is on nobody is passed over.
-if roll_call_left() == 0 then
-  pass_over(RETURNED, 'walk_returned', math.ceil(length / 2))
-  pass_over(WAITING, 'walk_waiting', length)
+-- In a check-in period no place is skipped.
+if check_in_left() == 0 then
+  skip_absent(RETURNED, 'walk_returned', math.ceil(length / 2))
+  skip_absent(WAITING, 'walk_waiting', length)
 end
 if away + abandoned + ended >= ABSENT then more = 1 end
 -- Who was away had dropped out of the line before.
@@ -130,13 +130,13 @@ m.dropped = (m.dropped or 0) + away + abandoned
 
 forget_revoked(FORGETS)
 
--- Marks that no waiting place and no young ticket needs.
-local function forget_marks(most)
+-- Samples that no waiting place and no recent ticket needs.
+local function forget_samples(most)
   local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
   local keep_from = head or counter('ticket') + 1
   local first, old = call('ZRANGE', MARKS, 0, most), {}
   for i = 1, #first - 1 do
-    -- A mark serves the tickets up to the next one.
+    -- A sample serves the tickets up to the next one.
     local ticket, at = string.match(first[i], '^(%d+):(%d+)')
     local upto = tonumber(string.match(first[i + 1], '^(%d+)'))
     if upto > keep_from or tonumber(at) + GONE_KEPT > now then break end
@@ -145,7 +145,7 @@ local function forget_marks(most)
   if #old > 0 then call('ZREM', MARKS, unpack(old)) end
   if #old == most then more = 1 end
 end
-forget_marks(FORGETS)
+forget_samples(FORGETS)
 
 -- Tickets before every place that is held are read in their order. What is still counted of them
 -- ended where no script of this version saw it.

@@ -9,7 +9,7 @@ use anteroom_admission::{
     parse_json,
 };
 use anteroom_core::breaker::{self, Kept};
-use anteroom_core::pool::Asked;
+use anteroom_core::pool::AmountRequest;
 use anteroom_core::queue::{Override, Rules};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -90,10 +90,12 @@ fn asked_of_a_pool(asked: AskedBody) {
         Ok((asked, operation_id)) => {
             assert!((1..=128).contains(&operation_id.len()) && operation_id.trim() == operation_id);
             match asked {
-                Asked::Amount(amount) => {
+                AmountRequest::Amount(amount) => {
                     assert!((1..1 << 53).contains(&amount.get()), "{amount:?}");
                 }
-                Asked::Option(name) => assert!((1..=40).contains(&name.as_str().len()), "{name:?}"),
+                AmountRequest::Option(name) => {
+                    assert!((1..=40).contains(&name.as_str().len()), "{name:?}")
+                }
             }
         }
         Err(problem) => refused(&problem, Code::INVALID_VALUE),

@@ -1,6 +1,6 @@
 //! What cheaters try, and what must come of it.
 
-use anteroom_witness::{Call, Heard, Token, Told};
+use anteroom_witness::{Call, Heard, Shown, Token};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use clap::ValueEnum;
 use rand::Rng;
@@ -98,7 +98,7 @@ async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) 
     Ok(match status.and_then(|status| takes(status, &code, trick)) {
         // Without its store the room may have to pass whoever shows nothing.
         Some(true)
-            if trick == Trick::NoToken && tab.ask(Call::Place).await.told == Told::Nothing =>
+            if trick == Trick::NoToken && tab.ask(Call::Place).await.shown == Shown::Nothing =>
         {
             Came::Unclear
         }
@@ -115,13 +115,13 @@ async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) 
 /// are inside.
 async fn is_early(call: Call, tab: &mut Tab) -> Tried {
     let heard = tab.ask(call).await;
-    Ok(match (heard.told, heard.status) {
-        (Told::Waiting { .. }, _) => Came::Refused,
-        (Told::Ready { .. } | Told::Active { .. }, _) => Came::TurnHadCome,
+    Ok(match (heard.shown, heard.status) {
+        (Shown::Waiting { .. }, _) => Came::Refused,
+        (Shown::Ready { .. } | Shown::Active { .. }, _) => Came::TurnHadCome,
         // A pass that says no more, and the place is still in line afterwards.
-        (Told::Nothing, Some(status @ 200..300)) => {
+        (Shown::Nothing, Some(status @ 200..300)) => {
             let then = tab.ask(Call::Place).await;
-            if let (Told::Waiting { .. }, Some(ticket)) = (then.told, then.ticket) {
+            if let (Shown::Waiting { .. }, Some(ticket)) = (then.shown, then.ticket) {
                 return Err((call, format!("{status}, and then ticket {ticket} waits")));
             }
             Came::Unclear

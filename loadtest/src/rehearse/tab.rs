@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use anteroom_witness::{Call, Heard, Line, Token, Told};
+use anteroom_witness::{Call, Heard, Line, Shown, Token};
 use http_body_util::Full;
 use hyper::body::Bytes;
 
@@ -97,7 +97,7 @@ impl Tab {
         if match (call, heard.code.as_str()) {
             (Call::Join, "queue_full" | "queue_closed") => true,
             (Call::Join, _) => heard.status.is_some_and(|status| status < 500),
-            (Call::Leave, _) => matches!(heard.told, Told::Gone { .. }),
+            (Call::Leave, _) => matches!(heard.shown, Shown::Gone { .. }),
             _ => heard.status == Some(410),
         } {
             present.remove(&place);

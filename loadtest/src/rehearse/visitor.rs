@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anteroom_witness::{Call, Heard, Told};
+use anteroom_witness::{Call, Heard, Shown};
 use clap::ValueEnum as _;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -55,36 +55,36 @@ impl Visitor {
                 joined = Some(self.stage.elapsed());
             }
             let Some(heard) = self.until_told(next).await else { return End::Refused };
-            self.notes_its_turn(&heard.told, &mut joined);
-            next = match heard.told {
-                Told::Nothing => Call::Place,
-                Told::Waiting { .. } => match self.in_line(&heard).await {
+            self.notes_its_turn(&heard.shown, &mut joined);
+            next = match heard.shown {
+                Shown::Nothing => Call::Place,
+                Shown::Waiting { .. } => match self.in_line(&heard).await {
                     Some(end) => return end,
                     None => Call::Place,
                 },
-                Told::Ready { .. } if self.habit == Habit::NoShow => return End::NoShow,
-                Told::Ready { .. } if self.habit == Habit::Late && !self.done_once => {
+                Shown::Ready { .. } if self.habit == Habit::NoShow => return End::NoShow,
+                Shown::Ready { .. } if self.habit == Habit::Late && !self.done_once => {
                     self.done_once = true;
                     let over = self.stage.claim_ttl() + Duration::from_secs(1);
                     self.away(over, 1.0..1.2).await;
                     Call::Place
                 }
-                Told::Ready { .. } if self.random.random_bool(0.5) => Call::Claim,
-                Told::Ready { .. } => Call::Authorize,
-                Told::Active { .. } => return self.admitted().await,
-                Told::Gone { .. } => Call::Join,
+                Shown::Ready { .. } if self.random.random_bool(0.5) => Call::Claim,
+                Shown::Ready { .. } => Call::Authorize,
+                Shown::Active { .. } => return self.admitted().await,
+                Shown::Gone { .. } => Call::Join,
             };
         }
     }
 
     /// If its turn has come, takes down when: now, less what is used up of `claim_ttl`, where that
     /// is told.
-    fn notes_its_turn(&self, told: &Told, joined: &mut Option<Duration>) {
+    fn notes_its_turn(&self, told: &Shown, joined: &mut Option<Duration>) {
         let used = match told {
-            Told::Ready { left_ms } => {
+            Shown::Ready { left_ms } => {
                 self.stage.claim_ttl().saturating_sub(Duration::from_millis(*left_ms))
             }
-            Told::Active { .. } => Duration::ZERO,
+            Shown::Active { .. } => Duration::ZERO,
             _ => return,
         };
         let Some(joined) = joined.take() else { return };
@@ -173,7 +173,7 @@ impl Visitor {
             }
             // A pass is an answer, also one without a place.
             let passes = call == Call::Authorize && heard.status == Some(200);
-            if passes || heard.told != Told::Nothing {
+            if passes || heard.shown != Shown::Nothing {
                 return Some(heard);
             }
             let own = Duration::from_millis(own_ms).mul_f64(self.random.random_range(0.5..1.5));

@@ -9,7 +9,7 @@ local BUCKET = '>' .. string.rep('I4', COUNTS)
 -- At most MOST_IN_BUCKET of each: 21 buckets, successes and failures, × 10^6 are exact in a double.
 
 local left, all_left = {}, false -- the fields that have left the window
-local counts, is_first -- the present bucket, once it is counted; nothing stands in the store for it
+local counts, is_first -- the present bucket, once it is counted; Redis holds nothing of it yet
 
 local function bucket_of(time)
   return floor(time / (ring_window / (RING - 1)))

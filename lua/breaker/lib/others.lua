@@ -28,7 +28,7 @@ if packed_others or window ~= ring_window or kept_in ~= keeps then
   local OTHER, COUNTED, OTHER_SIZE = '>I4d', '>' .. string.rep('I4', 2 * RING), 12 + 8 * RING
 
   local view -- the window of this call; nil where it is that of the buckets
-  local view_good, view_bad -- its sums, once they were asked for
+  local view_good, view_bad -- its sums, once they were needed
   local more_good, more_bad = 0, 0 -- what enters the others when they are written
 
   local function slot_of(other, time)

@@ -78,7 +78,7 @@ local function reach_quorum()
   return failing >= max(1, min(quorum, known()))
 end
 
--- Forgets all failures, and nobody.
+-- Clears all failures, but keeps the reporters.
 local function forgive()
   local entries = {}
   for at = 1, #reporters, SIZE do

@@ -8,8 +8,8 @@ local function become(next)
   probe_successes, probe_failures, is_changed = 0, 0, true
 end
 
--- What was reported is no matter any more: the next to come is judged by itself.
-local function begin_anew()
+-- What was reported no longer counts: the window starts empty.
+local function clear_window()
   forget_buckets()
   if windows then windows.empty() end
   if log then log.forget() end
@@ -55,10 +55,10 @@ local function move_on()
   -- A short window of one caller does not end the fallback of the others, nor empty their windows.
   if state ~= CLOSED and reported <= now - longest then
     become(CLOSED)
-    begin_anew()
+    clear_window()
   elseif state == OPEN and now >= changed + open_for then
     become(HALF_OPEN)
-    begin_anew()
+    clear_window()
   end
   judge()
 end
@@ -71,9 +71,9 @@ local function save(if_room)
   local write = if_room and redis.pcall or call
   if others then
     local packed = windows.pack()
-    local told = write('HSET', META, 'numbers', numbers, 'totals', totals, 'reporters', reporters,
-      'others', packed)
-    return type(told) ~= 'table'
+    local written = write('HSET', META, 'numbers', numbers, 'totals', totals, 'reporters',
+      reporters, 'others', packed)
+    return type(written) ~= 'table'
   end
   call('HSET', META, 'numbers', numbers, 'totals', totals, 'reporters', reporters)
   if packed_others then call('HDEL', META, 'others') end

@@ -1,12 +1,12 @@
--- Where an application stands: what its record does not say follows from the sequence, and from
--- where that is found. Needs meta.lua, records.lua and lib/entity.lua.
--- KEYS: returned, retry, dead. ARGV: none. Reply: texts that stand behind each other, then of each
--- application two or three doubles; a part tells.
+-- The state of an application: what its record does not hold follows from the sequence, and from
+-- the set that the sequence is in. Needs meta.lua, records.lua and lib/entity.lua.
+-- KEYS: returned, retry, dead. ARGV: none. Reply: texts behind each other, then of each application
+-- two or three doubles; a part gives `answer`, `answer_state`, `answers`.
 
 local out, used, texts = {}, 0, {}
 
--- Tells a code and a detail.
-local function tell(code, detail, text)
+-- Answers one application with a code and a detail.
+local function answer(code, detail, text)
   out[used + 1], out[used + 2] = code, detail
   used = used + 2
   if not text then return end
@@ -15,8 +15,8 @@ local function tell(code, detail, text)
 end
 
 -- State of one that is not in line; its position, when it was issued, or how long until the next
--- attempt (ms) where it is to be tried again; and code.
-local function stands(record, sequence, state)
+-- attempt (ms) if it will be retried; and code.
+local function state_of(record, sequence, state)
   if state == S_ISSUED then
     local _, _, at = read(ISSUED, record)
     return state, at, string.sub(record, CODE_AT)
@@ -34,9 +34,9 @@ end
 
 local line_after, passed -- the last sequence that is not in line; how many sequences do not wait
 
--- Tells a code, and where the application of this record stands. Those in line first, of which
--- there may be a million.
-local function tell_of(code, record)
+-- Answers with a code, and the state of the application of this record. Those in line first, of
+-- which there may be a million.
+local function answer_state(code, record)
   if not line_after then
     line_after = math.max(m.head, m.sold_out_below)
     passed = m.head - call('ZCARD', RETURNED)
@@ -47,10 +47,10 @@ local function tell_of(code, record)
     used = used + 2
     return
   end
-  local state, detail, text = stands(record, sequence, state)
-  tell(code + 16 * state, detail, text)
+  local state, detail, text = state_of(record, sequence, state)
+  answer(code + 16 * state, detail, text)
 end
 
-local function told()
+local function answers()
   return table.concat(texts), struct.pack('>' .. string.rep('d', used), unpack(out, 1, used))
 end

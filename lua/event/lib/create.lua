@@ -1,9 +1,9 @@
--- The birth of an event: its first rules give it the stock that they name, once; its first
--- application settles how its units are issued. Needs lib/file_rules.lua and sums.lua.
+-- Creates an event: its first rules give it the stock that they name, once; its first application
+-- fixes how its units are issued. Needs lib/file_rules.lua and sums.lua.
 -- KEYS: meta applications line taken leases returned retry dead. ARGV: none. Reply: none; a part
 -- gives `fixed_rules`, `create`.
 
--- Whoever waits for a code, or for what a receiver gives, is not to be counted as issued instead.
+-- An application for a code, or for what a receiver gives, must not be counted as issued instead.
 local function fixed_rules()
   local tail = is_known and call('HGET', META, 'tail')
   return tail and tail ~= '0' and { issue = m.issue } or {}

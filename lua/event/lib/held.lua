@@ -1,9 +1,9 @@
--- Who still holds a claim: judged by the fence and by the end of the lease, reclaimed or not. Needs
--- taken.lua.
+-- Whether a claim still holds: judged by the fence and by the end of the lease, reclaimed or not.
+-- Needs taken.lua.
 -- KEYS: taken, leases. ARGV: none. Reply: none; a part gives `is_late`, `ended_by`, `held`. Needs
 -- `grace_from` and `grace_until`.
 
--- Without a tick for so long, the store was away, or its clock leapt, and nobody could renew.
+-- Without a tick for so long, Redis was down, or its clock leapt, and no issuer could renew.
 local LATE = 1000000
 local function is_late() return wall + m.offset - m.tick > LATE end
 

@@ -7,5 +7,5 @@
 local RECORD, ISSUED, CODE_AT = '>I6BI6', '>I6BI4I3', 15
 local FENCE_BITS = 16777216
 
--- Asked for every application: a look-up less each time.
+-- Called for every application: a look-up less each time.
 local read = struct.unpack

@@ -1,5 +1,5 @@
--- What of an event's sums cannot be counted from its sets: a copy stands with the applications, so
--- that an event whose meta hash alone is lost goes on with them. Needs lib/entity.lua.
+-- The sums of an event that cannot be counted from its sets: a copy is stored with the
+-- applications, so that an event whose meta hash alone is lost keeps them. Needs lib/entity.lua.
 -- KEYS: applications. ARGV: none. Reply: none; a part gives `copy_sums`, `read_copy`.
 local COPY, COPIED = '', '>dddd' -- its field; given, sold_out_below, sold_out, failed
 

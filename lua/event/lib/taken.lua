@@ -1,5 +1,5 @@
--- Applications that have left the line and have not ended: claimed, given back, to be tried again,
--- or dead. Each has an entry, and its sequence stands in one of four sets. Needs lib/entity.lua.
+-- Applications that have left the line and have not ended: claimed, given back, waiting for a
+-- retry, or dead. Each has an entry, and its sequence is in one of four sets. Needs lib/entity.lua.
 -- KEYS: none. ARGV: none. Reply: none; a part reads and writes entries.
 --
 -- An entry holds the fence of the last claim, the attempts that failed, and the visitor_id; of a

@@ -1,8 +1,8 @@
--- Who waits, and for how many of them there is something to give. Needs meta.lua.
+-- How many applications wait, and for how many of them there is a unit. Needs meta.lua.
 -- KEYS: taken, leases, returned, codes. ARGV: none. Reply: none; a part counts.
 --
--- A unit is bound by whoever was issued one, holds a claim, is to be tried again, or is dead. Those
--- who were given back have none, and come first: for each of them there is one.
+-- An application binds a unit when it is issued, claimed, waiting for a retry, or dead. Those that
+-- were given back bind none, and come first: for each of them there is one.
 
 -- How many wait, and for how many of these there is a unit, and with codes a code. Needs `given`,
 -- `issued`, `head` and `tail`.

@@ -3,10 +3,10 @@
 -- codes.
 -- KEYS: the counter. ARGV: none. Reply: none; a part gives `log`.
 
--- A member: the time again (µs), a number that tells those of one microsecond apart, and the window
--- (s) for which the TTL was set. The newest tells besides how many members there are, and a time
+-- A member: the time again (µs), a number that distinguishes those of one microsecond, and the
+-- window (s) for which the TTL was set. The newest also has how many members there are, and a time
 -- (µs before its own) since which all of them were taken: while that lies in the window all count,
--- and nothing need be counted. Behind that stands the offset of limit time, where it is not 0.
+-- and nothing need be counted. Behind that is the offset of limit time, where it is not 0.
 local MEMBER, NEWEST, NEWEST_SIZE = '>I7I2I3', '>I7I2I3I2I5', 19
 local LONG_AGO = 2 ^ 40 - 1 -- longer than any window
 

@@ -1,5 +1,5 @@
--- Queue time of a pool. While it waits to be confirmed it stands still, so that no hold ends that
--- nobody can settle. Needs lib/entity.lua and rules.lua.
+-- Queue time of a pool. It pauses while the pool waits to be confirmed, so that no hold ends that
+-- no caller can settle. Needs lib/entity.lua and rules.lua.
 -- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `is_unconfirmed`,
 -- `read_pool_clock`.
 

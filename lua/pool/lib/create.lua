@@ -1,4 +1,4 @@
--- The birth of a pool. Needs lib/file_rules.lua, sums.lua, primary.lua and opening.lua.
+-- Creates a pool. Needs lib/file_rules.lua, sums.lua, primary.lua and opening.lua.
 -- KEYS: meta holds ledger. ARGV: now, by store.lua; the revision that the caller has seen, by
 -- lib/rule_parts.lua. Reply: none; a part gives `create`.
 
@@ -15,7 +15,7 @@ local function last_line()
 end
 
 -- A pool that the store did not know gets the funds of its file, and knows the primary. One that
--- somebody has seen before was lost: where that must be looked at, it waits to be confirmed. What
+-- the caller has seen before was lost: with `on_failover = "hold"` it waits to be confirmed. What
 -- is left of one whose sums are gone comes to nothing: the ledger goes on behind its last line, and
 -- what holds had reserved is not given back.
 local function create()

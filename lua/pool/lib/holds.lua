@@ -34,7 +34,7 @@ local function write_hold(hold)
   call('SET', hold.key, packed, 'PX', string.format('%.0f', left))
 end
 
--- The hold that stands under this key; nil when there is none.
+-- The hold under this key; nil when there is none.
 local function read_hold(key)
   local packed = call('GET', key)
   if not packed then return nil end

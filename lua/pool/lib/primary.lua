@@ -4,11 +4,11 @@
 -- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `know_primary`,
 -- `watch_primary`, `read_watched_clock`.
 
--- Nil where the store's user may not ask.
+-- Nil if the Redis user has no permission for INFO.
 local function primary()
-  local ask = redis.pcall
-  local told = ask('INFO', 'replication')
-  return type(told) == 'string' and string.match(told, 'master_replid:(%x+)') or nil
+  local try = redis.pcall
+  local info = try('INFO', 'replication')
+  return type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or nil
 end
 
 local function know_primary()
@@ -19,7 +19,7 @@ end
 local function watch_primary()
   local found = primary()
   if found and found == call('HGET', META, 'primary') then return false end
-  -- Who must look at a change must see it.
+  -- With `hold` an unknown primary counts as a change: an operator must look at it.
   if not found and m.on_failover ~= ON_FAILOVER_HOLD then return false end
   m.failovers = (m.failovers or 0) + 1
   m.unconfirmed = m.on_failover == ON_FAILOVER_HOLD and 1 or 0
@@ -29,7 +29,7 @@ local function watch_primary()
   return true
 end
 
--- Reads queue time after a look at the primary, for whoever may move money.
+-- Reads queue time after a look at the primary, for calls that move money.
 local function read_watched_clock()
   if m.on_failover == ON_FAILOVER_HOLD and m.unconfirmed ~= 1 then watch_primary() end
   read_pool_clock()

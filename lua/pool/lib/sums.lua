@@ -21,7 +21,7 @@ local function load()
   return true
 end
 
--- Moves an amount, and what a hold had reserved, as a line of this kind tells.
+-- Moves an amount, and what a hold had reserved, as a line of this kind does.
 local function move(sums, kind, amount, released)
   if kind == FUNDED then
     sums.funded, sums.balance = sums.funded + amount, sums.balance + amount

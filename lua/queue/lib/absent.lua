@@ -1,19 +1,19 @@
--- Who in line is absent, and passed over or gone. Needs presence.lua, held.lua, end_place.lua, and
--- ticket, heard, slot, roll_slot, roll_top and young.
+-- Places in line that are absent: they are skipped, or end. Needs presence.lua, held.lua,
+-- end_place.lua, and ticket, heard, slot, roll_slot, roll_top and young.
 
--- Moves `young` on: places up to that ticket joined at least first_poll_ttl ago in heard time. The
--- tickets from one mark to the next joined within a second of it, and heard time may lag by one
--- more.
-local MARK_EVERY, MARK_CHUNK = 1000000, 64
-local function age()
+-- Raises `young`, the last ticket whose time for the first poll is over: the places up to it joined
+-- at least first_poll_ttl ago in heard time. The tickets from one sample to the next joined within
+-- a second of it, and heard time may lag by one more.
+local SAMPLE_EVERY, SAMPLE_CHUNK = 1000000, 64
+local function end_first_polls()
   local from = '(' .. string.format('%.0f', m.young or 0)
-  local marks = call('ZRANGEBYSCORE', MARKS, from, '+inf', 'LIMIT', 0, MARK_CHUNK)
-  for i, mark in ipairs(marks) do
-    local heard = tonumber(string.match(mark, '^%d+:%d+:(%d+)'))
-    if heard + 2 * MARK_EVERY + m.first_poll_ttl > (m.heard or 0) then return end
-    if marks[i + 1] then
-      m.young = tonumber(string.match(marks[i + 1], '^%d+')) - 1
-    elseif i < MARK_CHUNK then
+  local samples = call('ZRANGEBYSCORE', MARKS, from, '+inf', 'LIMIT', 0, SAMPLE_CHUNK)
+  for i, sample in ipairs(samples) do
+    local heard = tonumber(string.match(sample, '^%d+:%d+:(%d+)'))
+    if heard + 2 * SAMPLE_EVERY + m.first_poll_ttl > (m.heard or 0) then return end
+    if samples[i + 1] then
+      m.young = tonumber(string.match(samples[i + 1], '^%d+')) - 1
+    elseif i < SAMPLE_CHUNK then
       m.young = counter('ticket')
     end
   end
@@ -27,17 +27,17 @@ local function seen_in(ticket, record)
   if of == ticket and (status == S_WAITING or status == S_FAR) then return slot end
 end
 
--- Tickets in line stand close together, so the bitmaps are read by windows, not bit by bit.
+-- Tickets in line are close together, so the bitmaps are read in windows, not bit by bit.
 local WINDOW = 512 -- bytes
 
--- Of these places, whose tickets ascend and which `ask` lists by their index, those whose bit is
--- set in none of the slots from the present one down to this.
-local function unseen_in_ring(ask, tickets, ring, oldest)
+-- Of these places, whose tickets ascend and which `unknown` lists by their index, those whose bit
+-- is set in none of the slots from the present one down to this.
+local function unseen_in_ring(unknown, tickets, ring, oldest)
   for number = m.slot, oldest, -1 do
     local slot = number % 5
     local key, base, rest = KEYS[SEEN + slot], ring[slot + 1], {}
     local from, bytes = -WINDOW, ''
-    for _, i in ipairs(ask) do
+    for _, i in ipairs(unknown) do
       local at = tickets[i] - base
       local byte, set = math.floor(at / 8), nil
       if at >= 0 then
@@ -48,31 +48,32 @@ local function unseen_in_ring(ask, tickets, ring, oldest)
       end
       if not set or bit.band(set, 2 ^ (7 - at % 8)) == 0 then rest[#rest + 1] = i end
     end
-    ask = rest
+    unknown = rest
   end
-  return ask
+  return unknown
 end
 
--- For each of these places, whose tickets ascend: false when present (young, or seen in a slot of
--- the ring), else S_AWAY, or ABANDONED when it was never seen although no slot since its join is
--- forgotten. Slots before the last roll-call do not count, and who did not answer it is away.
+-- For each of these places, whose tickets ascend: false when present (it has time left for its
+-- first poll, or was seen in a slot of the ring), else S_AWAY, or ABANDONED when it was never seen
+-- although no slot since its join is forgotten. Slots before the last check-in period do not count:
+-- a place that was not seen in the period is away.
 local function absence(ids, tickets)
-  local found, ask, ring = {}, {}, read_ring()
+  local found, unknown, ring = {}, {}, read_ring()
   local roll_top = m.roll_top or -1
-  local asked_upto = m.slot and math.max(m.young or 0, roll_top) or -1
+  local checked_upto = m.slot and math.max(m.young or 0, roll_top) or -1
   for i, ticket in ipairs(tickets) do
     found[i] = false
-    if ticket <= asked_upto then ask[#ask + 1] = i end
+    if ticket <= checked_upto then unknown[#unknown + 1] = i end
   end
-  if #ask == 0 then return found end
+  if #unknown == 0 then return found end
   local oldest = math.max(0, m.slot - 4, m.roll_slot or 0)
-  ask = unseen_in_ring(ask, tickets, ring, oldest)
-  if #ask == 0 then return found end
+  unknown = unseen_in_ring(unknown, tickets, ring, oldest)
+  if #unknown == 0 then return found end
   local unseen = {}
-  for k, i in ipairs(ask) do unseen[k] = ids[i] end
+  for k, i in ipairs(unknown) do unseen[k] = ids[i] end
   local records = call('HMGET', HELD, unpack(unseen))
   local forgotten = math.max(roll_top, m.slot >= 4 and ring[(m.slot + 1) % 5 + 6] or -1)
-  for k, i in ipairs(ask) do
+  for k, i in ipairs(unknown) do
     local last_seen = seen_in(tickets[i], records[k])
     if not last_seen or last_seen < oldest then
       found[i] = tickets[i] > forgotten and ABANDONED or S_AWAY
@@ -81,13 +82,13 @@ local function absence(ids, tickets)
   return found
 end
 
--- Places that were not seen for idle_ttl are passed over. They are in no set of the line any more.
+-- Places that were not seen for idle_ttl are skipped. They are in no set of the line any more.
 local function go_away(ids, tickets)
   if #ids == 0 then return end
   local away, held = {}, {}
   for i, id in ipairs(ids) do
     away[2 * i - 1], away[2 * i] = tickets[i], id
-    held[2 * i - 1], held[2 * i] = id, note(S_AWAY, tickets[i], m.heard or 0, 0)
+    held[2 * i - 1], held[2 * i] = id, pack_record(S_AWAY, tickets[i], m.heard or 0, 0)
   end
   call('ZADD', AWAY, unpack(away))
   call('HSET', HELD, unpack(held))

@@ -1,14 +1,14 @@
--- The notes why places are gone, in two hashes: the present period's, and that of the one before.
-local GONE_KEPT = 600000000 -- a reason is told for ten minutes
+-- Why places ended, in two hashes: that of the present period, and that of the one before.
+local GONE_KEPT = 600000000 -- a reason is returned for ten minutes
 
--- Notes of period 0 or 1, `gone_period`, are written now.
-local noted = {} -- what this call has noted (end_place.lua)
+-- Reasons are written to the hash of the present period, `gone_period`: 0 or 1.
+local reason_of = {} -- by ticket: the reasons of this call (end_place.lua)
 
--- The id, reason and time of the note on a ticket; nothing when there is none.
+-- The id, the reason and when the place with this ticket ended; nothing when no reason is known.
 local function read_gone_reason(ticket)
   local field, period = string.format('%.0f', ticket), counter('gone_period')
-  local note = noted[field]
+  local packed = reason_of[field]
     or call('HGET', KEYS[GONE + period], field)
     or call('HGET', KEYS[GONE + 1 - period], field)
-  if note then return string.sub(note, 1, 14), struct.unpack('>Bd', note, 15) end
+  if packed then return string.sub(packed, 1, 14), struct.unpack('>Bd', packed, 15) end
 end

@@ -1,10 +1,10 @@
 -- What is held of a place outside `waiting`, or far behind its head. Needs heard.
 
--- Status (S_WAITING: returned), ticket, since when it stands there (away: in heard time; in line:
--- the number of the slot in which it was last seen), and its end (ready and active).
+-- Status (S_WAITING: returned), ticket, since when it has this status (away: in heard time; in
+-- line: the number of the slot in which it was last seen), and its end (ready and active).
 local RECORD = '>Bddd'
 
-local function note(status, ticket, since, till)
+local function pack_record(status, ticket, since, till)
   return struct.pack(RECORD, status, ticket, since, till)
 end
 

@@ -1,6 +1,6 @@
 -- Places as operators name and read them. Needs held.lua.
 
--- What is shown of a place that stands in this set, by its record: status, since when (µs of the
+-- What is shown of a place that is in this set, by its record: status, since when (µs of the
 -- store's clock, which is what people read; 0 unknown, nothing: since it joined) and left_ms; or
 -- IS_GONE and the reason.
 local function inspected(set, ticket, record)

@@ -65,7 +65,7 @@ local function admit(ids, tickets)
   for i, id in ipairs(ids) do
     ready[2 * i - 1], ready[2 * i] = till, id
     admitted[2 * i - 1], admitted[2 * i] = tickets[i], id
-    held[2 * i - 1], held[2 * i] = id, note(S_READY, tickets[i], now, till)
+    held[2 * i - 1], held[2 * i] = id, pack_record(S_READY, tickets[i], now, till)
   end
   call('ZADD', READY, unpack(ready))
   call('ZADD', ADMITTED, unpack(admitted))

@@ -8,13 +8,13 @@ if ARGV[2] ~= '' then
   local counts = count_addresses().counts
 
   -- How many places an address may hold; the entries of all items; what the items name, and how
-  -- often; whether one may come to its bound in this call, so that each item must be asked about;
+  -- often; whether one may reach its bound in this call, so that each item must be checked;
   -- and the fields whose counts have changed.
   local most, from, is_close
   local named, times = {}, {}
   local changed_fields, is_changed = {}, {}
 
-  -- Counts of a life of the queue that is over, or of a Redis that lost `meta`, are dropped:
+  -- Counts from before a reset of the queue, or of a Redis that lost `meta`, are dropped:
   -- `counted_upto`, the last ticket in `joined_from`, is then missing or above the last ticket. So
   -- are those of which Redis lost one key: without the other no end would find its count.
   local function drop_old_counts()
@@ -105,7 +105,7 @@ if ARGV[2] ~= '' then
   function addresses.keep(given, all)
     if #given == 0 then return end
     if is_close then
-      -- They were counted when they were asked about.
+      -- is_full() has counted them.
     elseif #given == all then
       for k, field in ipairs(named) do add(field, times[k]) end
     else

@@ -1,10 +1,10 @@
 -- Which active places ended before their time. Needs withheld.lua.
 --
--- Who has read the list up to a version asks for what came after it, and is told when some of that
--- is forgotten.
+-- A process that has read the list up to a version requests what came after it. The reply shows
+-- when some of that is forgotten.
 local REVOKED_KEPT, FORGET_MORE = 2000000, 64
 
--- Drops entries that are too old to be asked for, at most so many.
+-- Drops entries that are too old to be requested, at most so many.
 local function forget_revoked(most)
   local upto = now - REVOKED_KEPT
   local old = call('ZRANGEBYSCORE', REVOKED, '-inf', upto, 'WITHSCORES', 'LIMIT', 0, most)
@@ -15,7 +15,7 @@ local function forget_revoked(most)
   call('HSET', META, 'forgotten', old[#old])
 end
 
--- Notes active places that end now, or sooner than was said.
+-- Lists active places that end now, or sooner than was returned before.
 local function revoke(ids, tickets)
   if m.local_answers ~= 1 or #ids == 0 then return end
   write_even_if_full()

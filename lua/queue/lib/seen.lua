@@ -1,9 +1,9 @@
--- Visitors are heard. Needs presence.lua, held.lua, and ticket, slot, slot_at, base and heard.
+-- Visitors poll. Needs presence.lua, held.lua, and ticket, slot, slot_at, base and heard.
 
 -- The bitmap of a slot reaches so many times max_waiting behind the head.
 local REACH = 4
 
--- Once in each call in which a visitor is heard.
+-- Called once in each script run in which a visitor polls.
 local function hear()
   local silent = silence()
   local fresh = m.slot and now - m.slot_at < m.idle_ttl / 4
@@ -18,15 +18,15 @@ local function hear()
     save({ 'slot', 'slot_at', 'base' })
   end
   write_even_if_full()
-  m.roll_left = roll_call_left()
+  m.roll_left = check_in_left()
   m.heard = (m.heard or 0) + math.min(now - (m.heard_at or 0), STEP)
   m.heard_at, m.heard_wall = now, wall
   if silent > m.first_poll_ttl and call('EXISTS', WAITING, RETURNED) > 0 then
     open_slot()
-    -- Silent again before the end of one: all are asked anew, in what is left of it. Else somebody
-    -- who comes seldom would begin it again and again.
+    -- Silence before the end of a period: all must check in again, in what is left of it. Else a
+    -- visitor who polls rarely would restart it each time.
     local left = m.roll_left
-    m.roll_left = left > 0 and math.max(left, ROLL_CALL_STILL) or m.first_poll_ttl
+    m.roll_left = left > 0 and math.max(left, CHECK_IN_PAUSE) or m.first_poll_ttl
     m.roll_slot, m.roll_top = m.slot, counter('ticket')
     save({ 'roll_slot', 'roll_top' })
   elseif not fresh then
@@ -50,7 +50,7 @@ local function see(set, id, ticket)
     last_bit = k + 4
   else
     local k, status = #records_seen, set == WAITING and S_FAR or S_WAITING
-    records_seen[k + 1], records_seen[k + 2] = id, note(status, ticket, m.slot, 0)
+    records_seen[k + 1], records_seen[k + 2] = id, pack_record(status, ticket, m.slot, 0)
   end
 end
 

@@ -7,7 +7,7 @@
 local claimed, ends, session_records = {}, {}, {}
 
 local function set_session(id, ticket, since, till, status)
-  local k, record = #ends, note(status or S_ACTIVE, ticket, since, till)
+  local k, record = #ends, pack_record(status or S_ACTIVE, ticket, since, till)
   changed[id] = record
   ends[k + 1], ends[k + 2] = till, id
   session_records[k + 1], session_records[k + 2] = id, record

@@ -37,8 +37,8 @@ local function answer_admitted(code, status, till)
   out[used] = code + 8 * status + 128 * (left - left % 1000) / 1000
 end
 
--- A waiting or returning place is heard: it is seen, and stands in line. One that is away returns
--- with its old ticket.
+-- The visitor of a waiting or returning place polls: the place is seen, and is in line. One that is
+-- away returns with its old ticket.
 local has_heard = false
 local function heartbeat(status, set, id, ticket)
   if not has_heard then
@@ -54,6 +54,6 @@ local function heartbeat(status, set, id, ticket)
   write_even_if_full()
   call('ZREM', AWAY, id)
   call('ZADD', RETURNED, ticket, id)
-  call('HSET', HELD, id, note(S_WAITING, ticket, m.slot, 0))
+  call('HSET', HELD, id, pack_record(S_WAITING, ticket, m.slot, 0))
   return RETURNED
 end

@@ -25,7 +25,7 @@ local function start_slice()
     m.left, m.credit = whole + share, (m.credit or 0) - share
     m.left_until = now + 2 * length
   else
-    -- The rhythm is kept when a tick is a little late; after a pause it begins anew.
+    -- A tick that is a little late does not shift the batches; after a pause they start from now.
     m.slice_at = before and late < 1000000 and before + length or now
     m.left, m.left_until = m.batch, now + 1000000
   end
@@ -33,8 +33,8 @@ local function start_slice()
 end
 
 -- How many may be promoted now by the rate rule, and how late they are: by the slice, or without a
--- rate by the tick before. Only where places waited at that tick (`waited_at`, else false) is
--- anybody late.
+-- rate by the tick before. A promotion is late only when places waited at that tick (`waited_at`,
+-- else false).
 local function free_by_rate(waited_at)
   if m.batch == 0 then return math.huge, waited_at and now - waited_at or 0 end
   if m.credit and m.credit > 0 and now - (m.credit_at or 0) >= m.interval then m.credit = 0 end
@@ -45,7 +45,7 @@ local function free_by_rate(waited_at)
     -- One that began under a larger batch gives no more than one of the batch in force.
     free = math.min(free, most_of_a_slice())
   elseif health() == BREAKER_HALF_OPEN then
-    -- Those who find out how the target is do not wait for the next batch.
+    -- Probes of the target do not wait for the next batch.
     free = m.batch
   else
     free = free + (m.credit or 0)

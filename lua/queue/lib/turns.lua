@@ -6,13 +6,13 @@
 -- the room was full when counting began: turns that fill an empty room say nothing of how fast room
 -- is made. The tick that empties the line counts every turn that there was, taken or not.
 --
--- Turns and time fade by RATED_TIME, but never to fewer than RATED_TURNS. How far the turns of a
+-- Turns and time decay over RATED_TIME, but never to fewer than RATED_TURNS. How far the turns of a
 -- bin are from those that were expected gives their variance: of single bins, and of FAR_BINS
 -- together, because what is irregular from bin to bin may be regular in the long run.
 
--- Faded: turns, time (µs), turns by squared weights, squared times between turns, turns before
+-- Decayed: turns, time (µs), turns by squared weights, squared times between turns, turns before
 -- any stored end, squared errors of bins and the turns behind them, of long bins too, and how
--- many of these. The open long bin: error, turns, bins. Faded: drop-outs, and the places × µs
+-- many of these. The open long bin: error, turns, bins. Decayed: drop-outs, and the places × µs
 -- behind them. The open bin: time, turns, squared times, early turns, drop-outs, places × µs. The
 -- time since the last turn; the earliest end at the last tick; whether the room has been full;
 -- the rules that were in force, and until when they have just begun to be; the time between
@@ -49,7 +49,7 @@ local function write_turns()
   m.turns = struct.pack(TURNS, unpack(values))
 end
 
-local FADED = { 'turns', 'time', 'gaps', 'early', 'errors', 'error_turns' }
+local DECAYED = { 'turns', 'time', 'gaps', 'early', 'errors', 'error_turns' }
 
 local function forget_turns()
   for _, field in ipairs(TURNS_FIELDS) do
@@ -142,7 +142,7 @@ end
 -- Adds the open bin to what was counted before.
 local function end_bin()
   local kept = still_true()
-  for _, field in ipairs(FADED) do t[field] = t[field] * kept end
+  for _, field in ipairs(DECAYED) do t[field] = t[field] * kept end
   t.squares = t.squares * kept
   local turns, time = t.bin_turns, t.bin_time
   if t.turns > 0 then
@@ -161,19 +161,19 @@ local function end_bin()
   t.turns, t.time, t.squares = t.turns + turns, t.time + time, t.squares + turns
   t.gaps, t.early = t.gaps + t.bin_gaps, t.early + t.bin_early
   if t.time > RATED_TIME and t.turns > RATED_TURNS then
-    local fade = math.max(math.exp(-time / RATED_TIME), RATED_TURNS / t.turns)
-    for _, field in ipairs(FADED) do t[field] = t[field] * fade end
-    t.squares = t.squares * fade * fade
-    local slowly = fade ^ 0.3
+    local decay = math.max(math.exp(-time / RATED_TIME), RATED_TURNS / t.turns)
+    for _, field in ipairs(DECAYED) do t[field] = t[field] * decay end
+    t.squares = t.squares * decay * decay
+    local slow_decay = decay ^ 0.3
     for _, field in ipairs({ 'far_errors', 'far_turns', 'far_bins' }) do
-      t[field] = t[field] * slowly
+      t[field] = t[field] * slow_decay
     end
   end
   -- A crowd that leaves at once says nothing of those who stay.
   local usual = t.places > 0 and 2 * t.drops / t.places or 0
   local most = (usual + USUAL_DROP) * t.bin_places + USUAL_DROPS
-  local fade = math.exp(-time / RATED_TIME)
-  t.drops, t.places = t.drops * fade + math.min(t.bin_drops, most), t.places * fade + t.bin_places
+  local decay = math.exp(-time / RATED_TIME)
+  t.drops, t.places = t.drops * decay + math.min(t.bin_drops, most), t.places * decay + t.bin_places
   t.bin_time, t.bin_turns, t.bin_gaps, t.bin_early, t.bin_drops, t.bin_places = 0, 0, 0, 0, 0, 0
   m.rate = math.floor(t.turns * 1000000000000 / t.time)
   save({ 'rate' })

@@ -8,13 +8,13 @@
 local function why_gone(id, ticket)
   local of, reason, at = read_gone_reason(ticket)
   if of == id then return at + GONE_KEPT > now and reason or ENDED end
-  -- Never given in this history, or too young to be forgotten: the store lost it.
+  -- Never given in this epoch, or not old enough to be forgotten: Redis lost it.
   if ticket > counter('ticket') then return LOST end
   local joined = joined_at(ticket)
   return joined and joined + GONE_KEPT > now and LOST or ENDED
 end
 
--- Where an item stands: status, detail (the set of a place in line, the end of an admitted one),
+-- What an item names: status, detail (the set of a place in line, the end of an admitted one),
 -- since when, and whether in a short session; or IS_GONE and the reason. Its record or its ticket
 -- in `waiting` may have been read (false: none).
 local function locate(id, ticket, record, score)

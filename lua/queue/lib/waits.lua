@@ -8,7 +8,7 @@
 local function reply_with_waits(promotes)
   local answer = reply()
   if not promotes or health() == BREAKER_HALF_OPEN then return answer end
-  answer[4] = struct.pack(CALL, now, m.tick, roll_call_left(), quarters(), m.rule_batch or m.batch,
+  answer[4] = struct.pack(CALL, now, m.tick, check_in_left(), quarters(), m.rule_batch or m.batch,
     m.rule_capacity or m.capacity, m.interval, m.pace, m.heard or 0)
   answer[5] = m.outlook or ''
   return answer

@@ -5,8 +5,8 @@
 -- its time is withheld a little longer than that.
 local WITHHELD = 150000
 
--- Withholds every slot: what was freed is not counted one by one, or nobody knows for how long it
--- has been.
+-- Withholds every slot: what was freed is not counted one by one, or it is unknown since when it is
+-- free.
 local function withhold()
   m.withheld_until = now + WITHHELD
   call('HSET', META, 'withheld_until', m.withheld_until)
@@ -18,15 +18,15 @@ local function next_version()
   return math.max(now, (tonumber(call('HGET', META, 'revised')) or 0) + 1)
 end
 
--- The rule was switched: what ended under the other one is not in the list, and nobody may build on
--- it.
+-- The rule was switched: what ended under the other one is not in the list, so no process may rely
+-- on an older version of it.
 local function switch_local_answers()
   local version = next_version()
   call('HSET', META, 'revised', version, 'forgotten', version)
   withhold()
 end
 
--- Past this time without a tick nobody can tell a leap of the store's clock from a late scheduler.
+-- Past this time without a tick a leap of the store's clock looks like a late scheduler.
 -- A leap ends sessions at once in queue time, while admission judges their ends by the time of its
 -- last reading.
 local TRUSTED = 250000

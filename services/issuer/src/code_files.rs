@@ -231,7 +231,7 @@ async fn load_into(
 async fn wait_created(store: &Store, event: &Event) -> Result<(), Failure> {
     let end = Instant::now() + PATIENCE;
     loop {
-        let created = retry(store, sleep_until(end), || event.is_born()).await;
+        let created = retry(store, sleep_until(end), || event.exists()).await;
         if created.map_err(|error| Failure(exit(&error), error.to_string()))? {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use std::{
 static BUILT: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
 
 /// A binary of the workspace: from the folder in `ANTEROOM_BIN_DIR`, which `make test` has just
-/// filled, or built as it stands now, once for each test program.
+/// filled, or built from the present sources, once for each test program.
 ///
 /// # Panics
 /// When it does not build.

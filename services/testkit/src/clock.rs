@@ -42,7 +42,7 @@ impl Clock {
     /// Puts a program under this clock.
     pub(crate) fn rules(&self, program: &mut Command) {
         // This is how libfaketime is used. jemalloc, in Debian's Redis, asks for the time before
-        // libfaketime can tell it: with libc's allocator before it nobody does. A program that
+        // libfaketime can answer: with libc's allocator before it no program does. One that
         // brings its allocator along keeps it.
         program.env("LD_PRELOAD", format!("{} libc.so.6", self.library.display()));
         program.env("FAKETIME_TIMESTAMP_FILE", self.file()).env("FAKETIME_NO_CACHE", "1");

@@ -9,7 +9,7 @@ use crate::{PATIENCE, Redis, until};
 /// The number of hash slots.
 const SLOTS: usize = 16_384;
 
-/// Primaries that share the slots evenly, each with as many replicas as asked for.
+/// Primaries that share the slots evenly, each with so many replicas.
 pub struct Cluster {
     /// The primaries of the start, in the order of their slots.
     pub primaries: Vec<Redis>,
@@ -84,14 +84,14 @@ impl Cluster {
             .unwrap_or(0)
     }
 
-    /// Waits until all nodes tell the same of each other, and nothing of failures, and each replica
-    /// is in step with its primary. Before, nobody votes for one, or it does not stand for
+    /// Waits until all nodes report the same of each other, and no failures, and each replica is
+    /// in step with its primary. Before, no node votes for one, or it does not stand for
     /// election.
     ///
     /// # Panics
     /// When they do not agree.
     pub async fn settles(&self) {
-        until("all nodes tell the same", PATIENCE, || async {
+        until("all nodes report the same", PATIENCE, || async {
             let mut views = Vec::new();
             for node in self.nodes() {
                 views.push(view(&node.run::<String>(&["CLUSTER", "NODES"]).await));
@@ -113,23 +113,23 @@ impl Cluster {
     async fn state(&self) -> String {
         let mut state = String::new();
         for node in self.nodes() {
-            let said = async {
+            let nodes = async {
                 let nodes: String = node.try_run(&["CLUSTER", "NODES"]).await?;
                 let info: String = node.try_run(&["INFO", "replication"]).await?;
                 redis::RedisResult::Ok(nodes + &info)
             };
-            let said = match tokio::time::timeout(Duration::from_secs(1), said).await {
-                Ok(Ok(said)) => said,
+            let nodes = match tokio::time::timeout(Duration::from_secs(1), nodes).await {
+                Ok(Ok(nodes)) => nodes,
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "no answer".to_owned(),
             };
             // Who stood for election, who voted, and why not; not each attempt to reach the
             // primary.
             let log = node.log();
-            let tells =
+            let is_of_cluster =
                 |line: &&str| ["fail", "Fail", "elect", "vote"].iter().any(|it| line.contains(it));
-            let told = log.lines().filter(tells).collect::<Vec<_>>().join("\n");
-            state += &format!("--- {}\n{said}\n{told}\n", node.port());
+            let logged = log.lines().filter(is_of_cluster).collect::<Vec<_>>().join("\n");
+            state += &format!("--- {}\n{nodes}\n{logged}\n", node.port());
         }
         state
     }
@@ -164,7 +164,7 @@ impl Drop for Cluster {
 }
 
 /// What a node says of all, itself included, apart from times, addresses and the slots on their
-/// way, of which only their own nodes tell; nothing while it has one for lost, or does not know it
+/// way, which only their own nodes report; nothing while it has one for lost, or does not know it
 /// well.
 fn view(nodes: &str) -> Option<Vec<String>> {
     let lines = nodes.lines().map(|line| {

@@ -25,20 +25,20 @@ const SERIES: u64 = 40;
 /// Steps of a history.
 const STEPS: std::ops::Range<usize> = 1..80;
 /// Between two lines about the progress of a soak.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// What is wrong with a history, if anything is.
 pub type Outcome = Result<(), String>;
 
-/// Holds what the subsystem told to what the model says.
+/// Compares what the subsystem returned with what the model says.
 ///
 /// # Errors
 /// How they differ.
-pub fn differ<T: Debug + PartialEq>(what: &str, told: &T, model: &T) -> Outcome {
-    if told == model {
+pub fn differ<T: Debug + PartialEq>(what: &str, returned: &T, model: &T) -> Outcome {
+    if returned == model {
         Ok(())
     } else {
-        Err(format!("{what}: told {told:?}, the model says {model:?}"))
+        Err(format!("{what}: returned {returned:?}, the model says {model:?}"))
     }
 }
 
@@ -88,7 +88,7 @@ pub trait Harness: Sized {
     /// Anything to begin with.
     fn bases() -> impl Strategy<Value = Self::Base>;
 
-    /// Any step, by how telling it is.
+    /// Any step, by how much it shows.
     fn steps() -> impl Strategy<Value = Self::Step>;
 
     /// Plays a history from the beginning, when nothing was ever written.
@@ -122,7 +122,7 @@ pub fn random<H: Harness>(fixed: u64, folder: &str) {
                 let runtime = Builder::new_current_thread().enable_all().build();
                 let runtime = runtime.expect("a runtime");
                 let harness = runtime.block_on(H::start());
-                let mut told = Instant::now();
+                let mut reported = Instant::now();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let count = SERIES.min(histories.saturating_sub(number * SERIES));
@@ -138,17 +138,17 @@ pub fn random<H: Harness>(fixed: u64, folder: &str) {
                     let done = done.fetch_add(count, Ordering::Relaxed) + count;
                     if let Some(soak) = soak
                         && thread == 0
-                        && told.elapsed() > TOLD_EVERY
+                        && reported.elapsed() > REPORT_EVERY
                     {
-                        soak.tell(done);
-                        told = Instant::now();
+                        soak.report(done);
+                        reported = Instant::now();
                     }
                 }
             });
         }
     });
     if let Some(soak) = soak {
-        soak.tell(histories);
+        soak.report(histories);
     }
 }
 
@@ -204,7 +204,7 @@ struct Soak {
 }
 
 impl Soak {
-    fn tell(&self, done: u64) {
+    fn report(&self, done: u64) {
         let seconds = self.began.elapsed().as_secs_f64();
         let rate = done as f64 / seconds;
         let left = (self.count - done) as f64 / rate / 60.0;

@@ -166,9 +166,10 @@ impl Process {
     pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
         if let Ok(id) = i32::try_from(self.child.id()) {
-            // Where it has ended instead, that is left to be found by whoever waits for its end.
-            let stands = WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
-            let _ = waitid(Id::Pid(Pid::from_raw(id)), stands);
+            // Where it has ended instead, the caller that waits for its end finds it.
+            let stopped_or_ended =
+                WaitPidFlag::WSTOPPED | WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+            let _ = waitid(Id::Pid(Pid::from_raw(id)), stopped_or_ended);
         }
     }
 

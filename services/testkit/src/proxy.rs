@@ -37,7 +37,7 @@ pub enum Fault {
 pub enum Cut {
     /// The server never hears of the request.
     Before,
-    /// It was executed, and nobody hears of it.
+    /// It was executed, and no answer arrives.
     After,
     /// It was executed, and half of the reply comes.
     Amid,
@@ -108,7 +108,7 @@ impl Proxy {
     }
 
     /// The next request that holds `bytes` is passed on, and when its reply comes the connection
-    /// is reset instead: it was executed, and nobody hears of it.
+    /// is reset instead: it was executed, and no answer arrives.
     pub fn cut_reply_to(&self, bytes: &[u8]) {
         self.cut(bytes, Cut::After);
     }

@@ -63,7 +63,7 @@ impl Receiver {
 
     /// The keys that it has issued for, in order.
     pub async fn issued(&self) -> Vec<String> {
-        self.told().await.issued.into_iter().map(|(key, _)| key).collect()
+        self.report().await.issued.into_iter().map(|(key, _)| key).collect()
     }
 
     /// The bodies that it has issued for, in order.
@@ -72,15 +72,15 @@ impl Receiver {
     /// When one is no JSON.
     pub async fn bodies(&self) -> Vec<Value> {
         let read = |body: String| serde_json::from_str(&body).expect("JSON");
-        self.told().await.issued.into_iter().map(|(_, body)| read(body)).collect()
+        self.report().await.issued.into_iter().map(|(_, body)| read(body)).collect()
     }
 
     /// How many calls it has had.
     pub async fn attempts(&self) -> u64 {
-        self.told().await.attempts.values().sum()
+        self.report().await.attempts.values().sum()
     }
 
-    async fn told(&self) -> Told {
+    async fn report(&self) -> Report {
         let request = Request::get("/issued").header("host", &self.address);
         let request = request.body(Full::default()).expect("a path in ASCII");
         let answer = Doors::new([self.url("")]).send(0, request, PATIENCE).await;
@@ -89,9 +89,9 @@ impl Receiver {
     }
 }
 
-/// What it tells of itself.
+/// What it reports about itself.
 #[derive(Deserialize)]
-struct Told {
+struct Report {
     /// Keys and bodies, in order.
     issued: Vec<(String, String)>,
     /// How often each key came.

@@ -145,7 +145,7 @@ impl RedisBuilder {
         } else {
             let settings = "--save|--appendonly no|--maxmemory-policy noeviction|\
                 --repl-diskless-sync-delay 0";
-            // Redis 6 has no such setting: it lets everybody debug.
+            // Redis 6 has no such setting: it lets all clients debug.
             let seven = is_seven().then_some("--enable-debug-command local");
             for setting in settings.split('|').chain(seven) {
                 let (name, value) = setting.trim().split_once(' ').unwrap_or((setting, ""));
@@ -170,7 +170,7 @@ impl RedisBuilder {
                 set("--cluster-port", ports[2].to_string());
             }
             set("--cluster-node-timeout", "1000".to_owned());
-            // Else a replica that got no votes for 20 s, on a busy machine, never stands for
+            // Else a replica that got no votes for 20 s, on a busy machine, does not stand for
             // election again.
             set("--cluster-replica-validity-factor", "0".to_owned());
         }
@@ -182,11 +182,12 @@ impl RedisBuilder {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = process.try_exit() {
-                let said = format!("{}\n{}", process.stdout(), process.stderr());
-                if said.contains("Address already in use") || said.contains("Failed listening") {
+                let output = format!("{}\n{}", process.stdout(), process.stderr());
+                if output.contains("Address already in use") || output.contains("Failed listening")
+                {
                     return None;
                 }
-                panic!("the server ended at once ({status}):\n{said}");
+                panic!("the server ended at once ({status}):\n{output}");
             }
             if answers(&socket).await {
                 self.clock.iter().for_each(|_| Clock::tidies_after(&process));
@@ -212,9 +213,9 @@ async fn answers(socket: &Path) -> bool {
 fn is_seven() -> bool {
     static SEVEN: OnceLock<bool> = OnceLock::new();
     *SEVEN.get_or_init(|| {
-        let said = Command::new(binary()).arg("--version").output().expect("a server program");
+        let version = Command::new(binary()).arg("--version").output().expect("a server program");
         // `Redis server v=6.2.14 sha=…`
-        !String::from_utf8_lossy(&said.stdout).contains(" v=6.")
+        !String::from_utf8_lossy(&version.stdout).contains(" v=6.")
     })
 }
 

@@ -88,7 +88,7 @@ impl Redis {
     /// When it does not start.
     pub async fn restart(&mut self) {
         self.kill();
-        // A port that nobody listens on may be lent to a connection that goes elsewhere, or to one
+        // A port without a listener may be lent to a connection that goes elsewhere, or to one
         // that looks for this very server, for as long as that lasts.
         let launch = async || self.builder.launch(self.directory.path(), self.ports).await;
         let process = until_some("the old ports are free", PATIENCE, launch).await;
@@ -191,7 +191,7 @@ impl Redis {
         self.calls("evalsha").await
     }
 
-    /// Begins to count anew: what a service ran when it connected is no matter of most tests.
+    /// Restarts the counts: what a service ran when it connected is no matter of most tests.
     pub async fn forget_calls(&self) {
         self.run::<Value>(&["CONFIG", "RESETSTAT"]).await;
     }

@@ -12,7 +12,7 @@ const HAND_OVER: Duration = Duration::from_secs(5);
 
 impl Redis {
     /// Takes no more writes, for a minute, and waits until `replica` has all that were taken: what
-    /// is killed now loses nothing. Whoever writes meanwhile has no answer.
+    /// is killed now loses nothing. A client that writes meanwhile gets no answer.
     ///
     /// # Panics
     /// When the replica does not catch up.
@@ -25,7 +25,7 @@ impl Redis {
         .await;
     }
 
-    /// Waits until `replica` has all that was written so far, while writing goes on. (`WAIT` tells
+    /// Waits until `replica` has all that was written so far, while writing goes on. (`WAIT` shows
     /// of the writes of its own connection only.)
     ///
     /// # Panics
@@ -43,7 +43,7 @@ impl Redis {
     /// Waits until it is a primary.
     ///
     /// # Panics
-    /// When nobody makes it one.
+    /// When nothing makes it one.
     pub async fn takes_over(&self) {
         self.becomes("master").await;
     }
@@ -69,7 +69,7 @@ impl Redis {
     /// Waits until it is a replica.
     ///
     /// # Panics
-    /// When nobody makes it one.
+    /// When nothing makes it one.
     pub async fn follows(&self) {
         self.becomes("slave").await;
         until("it follows", 2 * PATIENCE, || async {

@@ -19,7 +19,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts it and waits until it has told where these ports listen.
+    /// Starts it and waits until it has reported where these ports listen.
     ///
     /// # Panics
     /// When it does not.
@@ -56,7 +56,7 @@ impl Service {
         self.ask("metrics", &format!("GET {path}"), "").await
     }
 
-    /// Somebody new joins a queue of this admission, and gets a token.
+    /// A new visitor joins a queue of this admission, and gets a token.
     ///
     /// # Panics
     /// When the join is refused.

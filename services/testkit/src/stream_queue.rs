@@ -1,5 +1,5 @@
 //! A bare job queue on a Redis stream: what handing out work takes at the least. It has no leases
-//! and no retries, and whoever dies with entries in hand keeps them.
+//! and no retries, and a consumer that dies with entries in hand keeps them.
 
 use redis::{Client, Cmd, RedisResult, aio::MultiplexedConnection, cmd, pipe};
 
@@ -13,7 +13,7 @@ const TOGETHER: u64 = 1_000;
 /// What XREADGROUP answers: for each stream its entries, for each its id and its fields.
 type Read = Option<Vec<(String, Vec<(String, Vec<String>)>)>>;
 
-/// A stream, and a connection over TCP of whoever works it off.
+/// A stream, and a connection over TCP of its consumer.
 pub struct StreamQueue {
     name: String,
     connection: MultiplexedConnection,

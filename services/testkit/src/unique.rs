@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for Unique {
         while let Some(key) = object.next_key::<String>()? {
             object.next_value::<Self>()?;
             if let Some(twice) = keys.replace(key) {
-                return Err(A::Error::custom(format!("{twice} stands there twice")));
+                return Err(A::Error::custom(format!("{twice} is there twice")));
             }
         }
         Ok(self)
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_stands_twice_in_an_object_is_found_at_any_depth() {
+    fn a_key_that_is_twice_in_an_object_is_found_at_any_depth() {
         for good in [r#"{"a":1,"b":{"a":[null,true,-1,0.5,"a"]}}"#, "7", "[]"] {
             assert!(unique_keys(good).is_ok(), "{good}");
         }

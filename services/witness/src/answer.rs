@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use crate::{Call, Held, Told};
+use crate::{Call, Held, Shown};
 
-/// A token as visitors hold it, and what stands in it.
+/// A token as visitors hold it, and what is in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     /// As it travels.
@@ -27,7 +27,7 @@ impl Token {
         Some(Self { text: text.to_owned(), place })
     }
 
-    /// Tells tokens apart without showing them.
+    /// Distinguishes tokens without showing them.
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.text.hash(&mut hasher);
@@ -45,7 +45,7 @@ pub struct Heard {
     /// The ticket that the answer names.
     pub ticket: Option<u64>,
     /// What it says of the place.
-    pub told: Told,
+    pub shown: Shown,
     /// The token in the body of a join.
     pub token: Option<Token>,
     /// When to look again.
@@ -59,7 +59,7 @@ impl Heard {
             status: None,
             code: why.to_string(),
             ticket: None,
-            told: Told::Nothing,
+            shown: Shown::Nothing,
             token: None,
             poll_after_ms: None,
         }
@@ -79,45 +79,45 @@ impl Heard {
         heard.poll_after_ms = body["poll_after_ms"].as_u64();
         heard.poll_after_ms =
             heard.poll_after_ms.or(body["retry_after_ms"].as_u64()).or_else(retry_after);
-        heard.told = match (call, status, heard.code.as_str()) {
+        heard.shown = match (call, status, heard.code.as_str()) {
             (Call::Authorize, 200, _) => {
                 let number = |name| header(name).and_then(|value| value.parse::<u64>().ok());
                 heard.ticket = number("x-anteroom-visitor");
                 match number("x-anteroom-expires-in") {
-                    Some(left) => Told::Active { left_ms: 1_000 * left },
+                    Some(left) => Shown::Active { left_ms: 1_000 * left },
                     // A pass without a place or without an end proves nothing.
-                    None => Told::Nothing,
+                    None => Shown::Nothing,
                 }
             }
-            (Call::Leave, 204, _) => Told::Gone { reason: "left".to_owned() },
+            (Call::Leave, 204, _) => Shown::Gone { reason: "left".to_owned() },
             (_, 200 | 201, _) => {
                 heard.ticket = body["ticket"].as_u64();
                 heard.token = Token::read(&text("token"));
                 standing(&body)
             }
             (_, 409, "not_ready") | (Call::Authorize, 403, "not_admitted") => {
-                Told::Waiting { position: None }
+                Shown::Waiting { position: None }
             }
             (_, 410, _) | (Call::Authorize, 403, "place_gone") => {
-                Told::Gone { reason: text("reason") }
+                Shown::Gone { reason: text("reason") }
             }
             // The token is none of the room's, or there is no such room. A join shows none.
-            (Call::Join, ..) => Told::Nothing,
-            (_, 401 | 404, "") => Told::Gone { reason: format!("status {status}") },
-            (_, 401 | 404, code) => Told::Gone { reason: code.to_owned() },
-            _ => Told::Nothing,
+            (Call::Join, ..) => Shown::Nothing,
+            (_, 401 | 404, "") => Shown::Gone { reason: format!("status {status}") },
+            (_, 401 | 404, code) => Shown::Gone { reason: code.to_owned() },
+            _ => Shown::Nothing,
         };
         heard
     }
 }
 
 /// The status of a *place*.
-fn standing(body: &Value) -> Told {
+fn standing(body: &Value) -> Shown {
     let left_ms = body["expires_in_ms"].as_u64().unwrap_or(0);
     match body["status"].as_str() {
-        Some("waiting") => Told::Waiting { position: body["position"].as_u64() },
-        Some("ready") => Told::Ready { left_ms },
-        Some("active") => Told::Active { left_ms },
-        _ => Told::Nothing,
+        Some("waiting") => Shown::Waiting { position: body["position"].as_u64() },
+        Some("ready") => Shown::Ready { left_ms },
+        Some("active") => Shown::Active { left_ms },
+        _ => Shown::Nothing,
     }
 }

@@ -1,4 +1,4 @@
-//! Promise 9, from the outside: what applicants to one event were told.
+//! Promise 9, from the outside: the answers that applicants to one event got.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Violation;
 
-/// What was asked.
+/// What was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -20,7 +20,7 @@ pub enum Call {
 /// What an answer says of the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum Outcome {
     /// Nothing: no answer, or one that says nothing of it.
     Nothing,
     /// There is none.
@@ -48,12 +48,12 @@ pub struct Line {
     pub received: u64,
     /// Absent when no whole answer came.
     pub status: Option<u16>,
-    /// What was heard.
-    pub told: Told,
+    /// What the answer says.
+    pub outcome: Outcome,
 }
 
-impl Told {
-    /// Reads an answer; `fingerprint` tells codes apart without showing them.
+impl Outcome {
+    /// Reads an answer; `fingerprint` distinguishes codes without showing them.
     pub fn read(call: Call, status: u16, body: &[u8], fingerprint: impl Fn(&str) -> u64) -> Self {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         match (status, body["status"].as_str(), body["code"].as_str()) {
@@ -84,14 +84,14 @@ impl<'a> Application<'a> {
         self.first(accepts)
     }
 
-    /// The first answer that tells of a unit.
+    /// The first answer with a unit.
     fn issued(&self) -> Option<(usize, &'a Line)> {
-        self.first(|line| matches!(line.told, Told::Issued { .. }))
+        self.first(|line| matches!(line.outcome, Outcome::Issued { .. }))
     }
 
-    /// The first answer that tells an accepted application that no unit was left.
+    /// The first answer to an accepted application that no unit was left.
     fn sold_out(&self) -> Option<(usize, &'a Line)> {
-        self.first(|line| line.told == Told::SoldOut && line.status != Some(409))
+        self.first(|line| line.outcome == Outcome::SoldOut && line.status != Some(409))
     }
 
     fn first(&self, is: impl Fn(&Line) -> bool) -> Option<(usize, &'a Line)> {
@@ -99,7 +99,7 @@ impl<'a> Application<'a> {
     }
 
     fn last(&self) -> Option<(usize, &'a Line)> {
-        let says = |(_, line): &(usize, &Line)| line.told != Told::Nothing;
+        let says = |(_, line): &(usize, &Line)| line.outcome != Outcome::Nothing;
         self.lines.iter().copied().rfind(says)
     }
 
@@ -120,14 +120,14 @@ pub fn check(record: &[Line], stock: usize) -> Vec<Violation> {
     violations
 }
 
-/// The same of a record that is over, in which everyone asked what had become of the application:
-/// each has ended, and nothing was left while somebody went without.
+/// The same of a record that is over, in which each visitor looked at its application at the end:
+/// each has ended, and no unit was left while an application went without.
 pub fn check_ended(record: &[Line], stock: usize) -> Vec<Violation> {
     let mut violations = check(record, stock);
     let applications = applications(record);
     for application in applications.iter().filter(|it| it.accepted().is_some()) {
         if let Some((at, line)) = application.last()
-            && line.told == Told::Pending
+            && line.outcome == Outcome::Pending
         {
             let what = format!("the application of {} never ended", application.visitor());
             violations.push(Violation::new(9, what, [at]));
@@ -136,7 +136,7 @@ pub fn check_ended(record: &[Line], stock: usize) -> Vec<Violation> {
     let given = applications.iter().filter(|it| it.issued().is_some()).count();
     let failed = applications
         .iter()
-        .filter(|it| it.last().is_some_and(|(_, line)| line.told == Told::Failed))
+        .filter(|it| it.last().is_some_and(|(_, line)| line.outcome == Outcome::Failed))
         .count();
     let without = applications.iter().find_map(Application::sold_out);
     if let Some((at, _)) = without
@@ -164,16 +164,16 @@ fn too_many(applications: &[Application<'_>], stock: usize) -> Option<Violation>
     (given.len() > stock).then(|| Violation::new(9, what, lines))
 }
 
-/// One code that two were told.
+/// One code that two applicants got.
 fn shared_codes(applications: &[Application<'_>]) -> Vec<Violation> {
     let mut owners = BTreeMap::new();
     let mut violations = Vec::new();
     for application in applications {
         for (at, line) in &application.lines {
-            let Told::Issued { code: Some(code) } = line.told else { continue };
+            let Outcome::Issued { code: Some(code) } = line.outcome else { continue };
             let (owner, first) = *owners.entry(code).or_insert((line.visitor, *at));
             if owner != line.visitor {
-                let what = format!("{owner} and {} were told the same code", line.visitor);
+                let what = format!("{owner} and {} got the same code", line.visitor);
                 violations.push(Violation::new(9, what, [first, *at]));
             }
         }
@@ -186,7 +186,7 @@ fn passed_over(applications: &[Application<'_>]) -> Option<Violation> {
     let without = applications.iter().filter_map(|it| Some((it.accepted()?, it.sold_out()?.0)));
     let first = without.min_by_key(|((_, line), _)| line.received);
     let ((accepted, before), end) = first?;
-    // Nobody's application was at the store before its first request was sent.
+    // No application was at the store before its first request was sent.
     let later = applications.iter().filter(|it| {
         it.issued().is_some() && it.lines.iter().all(|(_, line)| line.sent > before.received)
     });
@@ -197,21 +197,23 @@ fn passed_over(applications: &[Application<'_>]) -> Option<Violation> {
     })
 }
 
-/// An end that was told, and then another.
+/// An end that was shown, and then another.
 fn changed(application: &Application<'_>) -> Option<Violation> {
-    let ended = |line: &Line| line.told.is_final() && line.status != Some(409);
-    let (end, told) = application.first(ended)?;
+    let ended = |line: &Line| line.outcome.is_final() && line.status != Some(409);
+    let (end, first) = application.first(ended)?;
     let (other, line) = application.first(|line| {
-        line.sent >= told.received && line.told != Told::Nothing && line.told != told.told
+        line.sent >= first.received
+            && line.outcome != Outcome::Nothing
+            && line.outcome != first.outcome
     })?;
-    let what = format!("{} was told {:?}, then {:?}", told.visitor, told.told, line.told);
+    let what = format!("{} got {:?}, then {:?}", first.visitor, first.outcome, line.outcome);
     Some(Violation::new(9, what, [end, other]))
 }
 
 /// An accepted application of which nothing is known any more.
 fn lost(application: &Application<'_>) -> Option<Violation> {
     let (accepted, line) = application.accepted()?;
-    let gone = |it: &Line| it.sent >= line.received && it.told == Told::Unknown;
+    let gone = |it: &Line| it.sent >= line.received && it.outcome == Outcome::Unknown;
     let (at, _) = application.first(gone)?;
     let what = format!("the application of {} is lost", line.visitor);
     Some(Violation::new(9, what, [accepted, at]))

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Heard, Token};
 
-/// What was asked. Whoever else ends a place, a backend or an operator, or may do so, is written
-/// down as a leave of it.
+/// What was requested. A call of a backend or an operator that ends a place, or may do so, is
+/// recorded as a leave of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the operations of the queue")]
@@ -30,7 +30,7 @@ pub struct Held {
 /// What an answer says of the place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Told {
+pub enum Shown {
     /// Nothing: no answer, or one that says nothing of the place.
     Nothing,
     /// In line; at the gate without a position.
@@ -63,10 +63,9 @@ pub struct Line {
     pub visitor: u32,
     /// Whose place it is: two visitors of one identity share it.
     pub identity: u32,
-    /// What was asked. Whoever else ends a place, a backend or an operator, or may do so, is
-    /// written down as a leave of it.
+    /// What was requested.
     pub call: Call,
-    /// Which process was asked.
+    /// Which process got the request.
     pub door: u8,
     /// When the request was sent, or a moment before.
     pub sent: u64,
@@ -81,7 +80,7 @@ pub struct Line {
     /// The ticket that the answer names.
     pub ticket: Option<u64>,
     /// What the answer says of the place.
-    pub told: Told,
+    pub shown: Shown,
     /// The place of the token that came with the answer.
     pub given: Option<Held>,
     /// A fingerprint of that token.
@@ -103,7 +102,7 @@ impl Line {
             status: None,
             code: "cut short".to_owned(),
             ticket: None,
-            told: Told::Nothing,
+            shown: Shown::Nothing,
             given: None,
             token: None,
         }
@@ -117,7 +116,7 @@ impl Line {
             status: heard.status,
             code: heard.code.clone(),
             ticket: heard.ticket,
-            told: heard.told.clone(),
+            shown: heard.shown.clone(),
             given: heard.token.as_ref().map(|token| token.place),
             token: heard.token.as_ref().map(Token::fingerprint),
             ..self

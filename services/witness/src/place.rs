@@ -1,12 +1,12 @@
 //! What the record proves of one place.
 //!
-//! Ends are told as the time that is left by queue time, which never runs faster than time itself:
-//! a turn lasts at least as long as was told, and began at least as long ago as its share of
+//! Answers show ends as the time that is left by queue time, which never runs faster than real
+//! time: a turn lasts at least as long as was shown, and began at least as long ago as its share of
 //! `claim_ttl` that is used up.
 
 use std::collections::HashMap;
 
-use crate::{Call, Held, Line, Rules, Told, rules::micros};
+use crate::{Call, Held, Line, Rules, Shown, rules::micros};
 
 /// A line with its index in the record.
 pub(crate) type Entry<'r> = (usize, &'r Line);
@@ -45,16 +45,16 @@ impl Life {
     }
 }
 
-/// A place of an identity, as told in one life of the store.
+/// A place of an identity, as answers showed it in one life of the store.
 pub(crate) struct Place<'r> {
     pub identity: u32,
     pub held: Held,
-    /// What was told of it, in order of reception.
+    /// The answers about it, in order of reception.
     pub lines: Vec<Entry<'r>>,
-    /// When it may have been given up: the first time that was asked for, answered or not.
+    /// When it may have been given up: the first request to do so, answered or not.
     pub left_at: u64,
     /// It did not exist before this; none where it may be older than the record.
-    pub born_after: Option<u64>,
+    pub created_after: Option<u64>,
     rules: &'r Rules,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Promoted {
     /// where it may have been before the record.
     pub since: Option<u64>,
     pub by: u64,
-    /// The answer that tells the latest.
+    /// The answer that shows the latest.
     pub line: usize,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Promoted {
 pub(crate) struct Admitted {
     pub from: u64,
     pub until: u64,
-    /// The answers that tell the beginning, the end, and that it was not given up before.
+    /// The answers that show the beginning, the end, and that it was not given up before.
     pub lines: [usize; 3],
 }
 
@@ -86,13 +86,13 @@ impl<'r> Place<'r> {
         let (mut joined, mut left) = (HashMap::new(), HashMap::new());
         for line in record {
             let key = |held| (line.identity, held);
-            // Whoever is answered 200 has the place of another join.
+            // An answer 200 has the place of another join.
             if line.call == Call::Join && line.status != Some(200) {
                 let first = joined.entry((line.identity, None)).or_insert(line.sent);
                 *first = line.sent.min(*first);
                 if let (Some(201), Some(held)) = (line.status, line.given) {
-                    let born = joined.entry((line.identity, Some(held))).or_insert(line.sent);
-                    *born = line.sent.min(*born);
+                    let created = joined.entry((line.identity, Some(held))).or_insert(line.sent);
+                    *created = line.sent.min(*created);
                 }
             }
             if let (Call::Leave, Some(held)) = (line.call, line.holds) {
@@ -102,20 +102,20 @@ impl<'r> Place<'r> {
         }
         for entry @ (_, line) in record.iter().enumerate() {
             let Some(held) = line.place() else { continue };
-            if line.told == Told::Nothing || !life.holds(line) || !life.believes(line) {
+            if line.shown == Shown::Nothing || !life.holds(line) || !life.believes(line) {
                 continue;
             }
             let key = (line.identity, held);
             let at = *found.entry(key).or_insert_with(|| {
                 let perhaps = || joined.get(&(line.identity, None));
                 let perhaps = || perhaps().filter(|sent| **sent < line.received);
-                let born = joined.get(&(line.identity, Some(held))).or_else(perhaps);
+                let created = joined.get(&(line.identity, Some(held))).or_else(perhaps);
                 places.push(Self {
                     identity: line.identity,
                     held,
                     lines: Vec::new(),
                     left_at: left.get(&key).copied().unwrap_or(u64::MAX),
-                    born_after: born.copied(),
+                    created_after: created.copied(),
                     rules,
                 });
                 places.len() - 1
@@ -131,12 +131,12 @@ impl<'r> Place<'r> {
         places
     }
 
-    /// After a loss a ticket is given again, perhaps to the same identity: what was told before
+    /// After a loss a ticket is given again, perhaps to the same identity: what was shown before
     /// that join is about the place that was lost.
     fn forget_its_namesake(&mut self) {
-        let born = self.lines.iter().find(|(_, line)| line.status == Some(201));
-        if let Some(born) = born.map(|(_, line)| line.sent) {
-            self.lines.retain(|(_, line)| line.received > born);
+        let created = self.lines.iter().find(|(_, line)| line.status == Some(201));
+        if let Some(created) = created.map(|(_, line)| line.sent) {
+            self.lines.retain(|(_, line)| line.received > created);
         }
     }
 
@@ -147,12 +147,12 @@ impl<'r> Place<'r> {
 
     /// The lines that show it in line.
     pub fn waiting(&self) -> impl Iterator<Item = Entry<'r>> {
-        self.alive().filter(|(_, line)| matches!(line.told, Told::Waiting { .. }))
+        self.alive().filter(|(_, line)| matches!(line.shown, Shown::Waiting { .. }))
     }
 
     /// The lines that show it ready or active.
     pub fn admissions(&self) -> impl Iterator<Item = Entry<'r>> {
-        self.alive().filter(|(_, line)| !matches!(line.told, Told::Waiting { .. }))
+        self.alive().filter(|(_, line)| !matches!(line.shown, Shown::Waiting { .. }))
     }
 
     /// The lines that say it is over.
@@ -163,25 +163,25 @@ impl<'r> Place<'r> {
     /// From when until when it certainly existed, and the line that shows the beginning.
     pub fn existed(&self) -> Option<(u64, u64, usize)> {
         let (from, line) = self.alive().map(|(at, line)| (line.received, at)).min()?;
-        Some((from, self.stands_until()?.0.min(self.given_up().0).min(self.told_gone()), line))
+        Some((from, self.exists_until()?.0.min(self.given_up().0).min(self.shown_gone()), line))
     }
 
-    /// Until when it was to exist by what was told, unless it is given up, and the line that told
-    /// it.
-    pub fn stands_until(&self) -> Option<(u64, usize)> {
+    /// Until when it was to exist by what was shown, unless it is given up, and the line that
+    /// showed it.
+    pub fn exists_until(&self) -> Option<(u64, usize)> {
         self.alive().map(|(at, line)| (self.lasts(line), at)).max()
     }
 
     /// When it may have been given up at the earliest, and the line that shows that it had not been
-    /// since that was asked for: not of the gate, which may answer from the memory of its process.
+    /// since that request: not of the gate, which may answer from the memory of its process.
     fn given_up(&self) -> (u64, Option<usize>) {
         let shown = self.alive().filter(|(_, line)| line.call != Call::Authorize);
         let last = shown.map(|(at, line)| (line.sent, Some(at))).max();
         last.filter(|(sent, _)| *sent > self.left_at).unwrap_or((self.left_at, None))
     }
 
-    /// When the first answer that it is gone was asked for.
-    fn told_gone(&self) -> u64 {
+    /// When the request was sent whose answer first showed that it is gone.
+    fn shown_gone(&self) -> u64 {
         self.gone().map(|(_, line)| line.sent).min().unwrap_or(u64::MAX)
     }
 
@@ -190,7 +190,7 @@ impl<'r> Place<'r> {
         let promoted = self.promoted()?;
         let (until, line) = self.admissions().map(|(at, line)| (self.lasts(line), at)).max()?;
         let (given_up, shown) = self.given_up();
-        let until = until.min(given_up).min(self.told_gone());
+        let until = until.min(given_up).min(self.shown_gone());
         let lines = [promoted.line, line, shown.unwrap_or(line)];
         Some(Admitted { from: promoted.by, until, lines })
     }
@@ -200,11 +200,11 @@ impl<'r> Place<'r> {
         // A turn that is claimed right after the answer lasts as long as a session from then on.
         let (claim_ttl, session_ttl) =
             (micros(self.rules.claim_ttl), micros(self.rules.session_ttl));
-        let least = match line.told {
-            Told::Waiting { .. } => self.present_for(line).min(claim_ttl).min(session_ttl),
-            Told::Ready { left_ms } => (1_000 * left_ms).min(session_ttl),
-            Told::Active { left_ms } => 1_000 * left_ms,
-            Told::Nothing | Told::Gone { .. } => 0,
+        let least = match line.shown {
+            Shown::Waiting { .. } => self.present_for(line).min(claim_ttl).min(session_ttl),
+            Shown::Ready { left_ms } => (1_000 * left_ms).min(session_ttl),
+            Shown::Active { left_ms } => 1_000 * left_ms,
+            Shown::Nothing | Shown::Gone { .. } => 0,
         };
         line.sent + least.saturating_sub(MARGIN)
     }
@@ -216,12 +216,12 @@ impl<'r> Place<'r> {
     }
 
     /// Until when it was present in line, unless its turn came or it was given up: before that
-    /// nobody takes it for abandoned, however soon a turn would lapse.
+    /// it cannot be abandoned, however soon a turn would lapse.
     pub fn present_until(&self) -> u64 {
         self.presence().map(|(_, until)| until).max().unwrap_or(0)
     }
 
-    /// The spans in which it certainly stood in line, present, the ends included; a later answer
+    /// The spans in which it certainly was in line, present, the ends included; a later answer
     /// must have shown that it still did.
     pub fn presence(&self) -> impl Iterator<Item = (u64, u64)> {
         self.waiting().map(|(_, line)| {
@@ -236,11 +236,11 @@ impl<'r> Place<'r> {
             .map(|(at, line)| (line.received.saturating_sub(self.used_up(line)), at))
             .min()?;
         let waited = self.waiting().map(|(_, line)| line.sent).max();
-        let after = waited.max(self.born_after);
+        let after = waited.max(self.created_after);
         let interval = micros(self.rules.interval);
         let since = self
             .admissions()
-            .filter(|(_, line)| matches!(line.told, Told::Ready { .. }))
+            .filter(|(_, line)| matches!(line.shown, Shown::Ready { .. }))
             .map(|(_, line)| (line.sent, self.used_up(line) + MARGIN))
             .filter(|(_, elapsed)| *elapsed < interval)
             .map(|(sent, elapsed)| sent.saturating_sub(elapsed))
@@ -250,13 +250,15 @@ impl<'r> Place<'r> {
 
     /// How much of its `claim_ttl` a ready place had used up at least: so long ago it was promoted.
     fn used_up(&self, line: &Line) -> u64 {
-        match line.told {
-            Told::Ready { left_ms } => micros(self.rules.claim_ttl).saturating_sub(1_000 * left_ms),
+        match line.shown {
+            Shown::Ready { left_ms } => {
+                micros(self.rules.claim_ttl).saturating_sub(1_000 * left_ms)
+            }
             _ => 0,
         }
     }
 }
 
 fn is_gone(line: &Line) -> bool {
-    matches!(line.told, Told::Gone { .. })
+    matches!(line.shown, Shown::Gone { .. })
 }

@@ -1,4 +1,4 @@
-//! Promise 10, from the outside: what callers of one pool were told.
+//! Promise 10, from the outside: the answers that callers of one pool got.
 //!
 //! A call takes effect between its sending and the reception of its answer; one without an answer
 //! at any moment after its sending, or never. So at each moment there is a most that can have been
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{Violation, rules::micros};
 
-/// What was asked.
+/// What was requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -45,7 +45,7 @@ pub enum Call {
     Look,
 }
 
-/// The sums that an answer to [`Call::Look`] tells.
+/// The sums that an answer to [`Call::Look`] shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[expect(missing_docs, reason = "the names of the interface")]
 pub struct Sums {
@@ -60,7 +60,7 @@ pub struct Sums {
 pub struct Line {
     /// The operation: of a hold also the calls that end it, and of all their repeats.
     pub operation: u64,
-    /// What was asked.
+    /// What was requested.
     pub call: Call,
     /// When it was sent.
     pub sent: u64,
@@ -70,7 +70,7 @@ pub struct Line {
     pub status: Option<u16>,
     /// The code of a refusal.
     pub code: String,
-    /// What a look told.
+    /// What a look showed.
     pub sums: Option<Sums>,
 }
 
@@ -157,8 +157,8 @@ struct Taking {
     line: usize,
 }
 
-/// Holds a record of one pool, empty before it and funded by nobody else, to promise 10; empty when
-/// it was kept. `hold_ttl` is the rule of the pool.
+/// Holds a record of one pool, empty before it and funded by no other caller, to promise 10; empty
+/// when it was kept. `hold_ttl` is the rule of the pool.
 pub fn check(record: &[Line], hold_ttl: Duration) -> Vec<Violation> {
     let operations = operations(record);
     let mut violations = unbalanced(record);

@@ -25,7 +25,7 @@ impl Rules {
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let most = |one: Option<usize>, other: Option<usize>| Some(one?.max(other?));
-        // A turn is dated back by them: with others nothing can be said of a rate.
+        // A turn is dated back by them: with others nothing is known of a rate.
         let times = |rules: &Self| (rules.interval, rules.claim_ttl);
         let batch = (times(&self) == times(other)).then(|| most(self.batch, other.batch));
         Self {

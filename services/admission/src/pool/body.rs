@@ -1,6 +1,6 @@
 //! The bodies of the pools' calls, read and checked.
 
-use anteroom_core::pool::Asked;
+use anteroom_core::pool::AmountRequest;
 use anteroom_core::rules::{Amount, MAX_AMOUNT, Name};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -64,16 +64,17 @@ impl AskedBody {
     /// # Errors
     ///
     /// `invalid_value` with the field and its rule.
-    pub fn checked(self) -> Result<(Asked, String), Problem> {
+    pub fn checked(self) -> Result<(AmountRequest, String), Problem> {
         let operation_id = self.operation_id.checked("operation_id")?;
-        let asked =
-            match (self.amount, self.option) {
-                (Some(given), None) => Asked::Amount(amount(given, 1)?),
-                (None, Some(option)) => Asked::Option(Name::new(option).ok_or_else(|| {
+        let asked = match (self.amount, self.option) {
+            (Some(given), None) => AmountRequest::Amount(amount(given, 1)?),
+            (None, Some(option)) => {
+                AmountRequest::Option(Name::new(option).ok_or_else(|| {
                     refused("option must be 1 to 40 characters of a-z, 0-9 and -")
-                })?),
-                _ => return Err(refused("either amount or option must be given")),
-            };
+                })?)
+            }
+            _ => return Err(refused("either amount or option must be given")),
+        };
         Ok((asked, operation_id))
     }
 }
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
     use crate::http::extract::parse_json;
 
-    fn read(body: &str) -> Result<(Asked, String), String> {
+    fn read(body: &str) -> Result<(AmountRequest, String), String> {
         let told = |problem: Problem| problem.said().unwrap_or_default().to_owned();
         parse_json::<AskedBody>(body.as_bytes()).map_err(told)?.checked().map_err(told)
     }
@@ -128,8 +129,8 @@ mod tests {
     #[test]
     fn an_amount_or_an_option_is_asked_for_under_a_name() {
         let asked = |asked| Ok((asked, "a".to_owned()));
-        let units = |amount| Asked::Amount(Amount::new(amount).expect("an amount"));
-        let option = |name| Asked::Option(Name::new(name).expect("a name"));
+        let units = |amount| AmountRequest::Amount(Amount::new(amount).expect("an amount"));
+        let option = |name| AmountRequest::Option(Name::new(name).expect("a name"));
         assert_eq!(read(r#"{"amount":7,"operation_id":"a"}"#), asked(units(7)));
         let absent = r#"{"amount":null,"option":"large","operation_id":"a"}"#;
         assert_eq!(read(absent), asked(option("large")));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anteroom_testkit::{
     Deployment, PATIENCE, Redis, until,
-    witness::{Call, Caller, Doors, Record, Rules, Scene, Told},
+    witness::{Call, Caller, Doors, Record, Rules, Scene, Shown},
 };
 use futures_util::future::join_all;
 
@@ -33,7 +33,7 @@ fn scene(door: &str) -> Scene {
 async fn line(scene: &Scene, visitors: u32) -> Vec<Caller> {
     let mut line: Vec<_> = (1..=visitors).map(|visitor| Caller::new(scene, visitor)).collect();
     for caller in &mut line {
-        caller.until_told(Call::Join, |told| *told != Told::Nothing).await;
+        caller.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
     }
     line
 }
@@ -51,28 +51,28 @@ async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_t
     let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
     let mut line = line(&scene, 4).await;
-    let told = line[0].ask(Call::Claim).await.told;
-    assert!(matches!(told, Told::Active { .. }), "{told:?}");
+    let told = line[0].ask(Call::Claim).await.shown;
+    assert!(matches!(told, Shown::Active { .. }), "{told:?}");
     scheduler.process.kill();
 
     // Longer than a turn, longer than a session.
     passes(&scene.record, Duration::from_secs(12)).await;
-    let told = line[0].ask(Call::Place).await.told;
+    let told = line[0].ask(Call::Place).await.shown;
     assert!(
-        matches!(told, Told::Active { .. }),
+        matches!(told, Shown::Active { .. }),
         "queue time stands 5 s after the last tick: {told:?}"
     );
     // Finishing works, and frees a slot, which nobody gives away.
     assert_eq!(line[0].ask(Call::Leave).await.status, Some(204));
     passes(&scene.record, Duration::from_secs(2)).await;
-    let told = line[2].ask(Call::Place).await.told;
-    assert_eq!(told, Told::Waiting { position: Some(1) }, "nobody is promoted");
-    let told = Caller::new(&scene, 5).until_told(Call::Join, |told| *told != Told::Nothing).await;
-    assert_eq!(told, Told::Waiting { position: Some(3) }, "joins are taken");
+    let told = line[2].ask(Call::Place).await.shown;
+    assert_eq!(told, Shown::Waiting { position: Some(1) }, "nobody is promoted");
+    let told = Caller::new(&scene, 5).ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+    assert_eq!(told, Shown::Waiting { position: Some(3) }, "joins are taken");
     admission.until_metric("anteroom_queue_depth", |it| it == Some(3.0)).await;
 
     let _scheduler = site.scheduler().await;
-    line[2].until_told(Call::Place, |told| matches!(told, Told::Ready { .. })).await;
+    line[2].ask_until(Call::Place, |told| matches!(told, Shown::Ready { .. })).await;
     scene.record.hold_to(&rules());
 }
 
@@ -96,18 +96,18 @@ async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then
     scene.doors.moved(0, &admission.url("public"));
     let (mut lapsed, mut waiting) = (0, 0);
     // At once, for turns go on meanwhile. It listens before it has found its store.
-    let ask = |caller| Caller::until_told(caller, Call::Place, |told| *told != Told::Nothing);
+    let ask = |caller| Caller::ask_until(caller, Call::Place, |told| *told != Shown::Nothing);
     for told in join_all(line.iter_mut().map(ask)).await {
         match told {
-            Told::Gone { reason } => {
+            Shown::Gone { reason } => {
                 assert_eq!(reason, "unclaimed");
                 lapsed += 1;
             }
-            Told::Waiting { position } => {
+            Shown::Waiting { position } => {
                 waiting += 1;
                 assert!(position <= Some(waiting), "in the old order");
             }
-            other => assert!(matches!(other, Told::Ready { .. }), "{other:?}"),
+            other => assert!(matches!(other, Shown::Ready { .. }), "{other:?}"),
         }
     }
     // Two slots, each with a new turn every 5 s, for 30 s and the tick in which they end.
@@ -116,7 +116,7 @@ async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then
     let end = Instant::now() + 2 * PATIENCE;
     loop {
         let told = join_all(line.iter_mut().map(|caller| caller.ask(Call::Place))).await;
-        if told.iter().any(|heard| matches!(heard.told, Told::Ready { .. })) {
+        if told.iter().any(|heard| matches!(heard.shown, Shown::Ready { .. })) {
             break;
         }
         assert!(Instant::now() < end, "no turn is given again");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_testkit::{
     Cluster, Redis, SlotMove,
-    witness::{Call, Ended, Record, Told},
+    witness::{Call, Ended, Record, Shown},
 };
 use tokio::task::JoinHandle;
 
@@ -47,7 +47,7 @@ async fn promise_05_a_replica_takes_over_and_the_whole_journey_goes_on() {
     let mut stage = open(&cluster).await;
     stage.fills().await;
     let mut visitor = stage.caller();
-    visitor.until_told(Call::Join, |told| *told != Told::Nothing).await;
+    visitor.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
 
     let owner = cluster.owner("hall").await;
     cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;

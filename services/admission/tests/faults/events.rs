@@ -13,7 +13,7 @@ use anteroom_testkit::{
     until_some,
     witness::{
         Doors,
-        event::{Call, Line, Told, check_ended},
+        event::{Call, Line, Outcome, check_ended},
     },
 };
 use http::Method;
@@ -41,7 +41,7 @@ impl Crowd {
         Self { backend: Backend::new(doors), codes: Mutex::default() }
     }
 
-    async fn ask(&self, visitor: u32, door: u8, call: Call) -> (Heard, Told) {
+    async fn ask(&self, visitor: u32, door: u8, call: Call) -> (Heard, Outcome) {
         let (backend, path) = (&self.backend, format!("{EVENT}/applications"));
         let heard = match call {
             Call::Apply => {
@@ -59,9 +59,9 @@ impl Crowd {
             let next = codes.len() as u64;
             *codes.entry(code.to_owned()).or_insert(next)
         };
-        let told = Told::read(call, heard.status.unwrap_or(0), body.as_bytes(), numbered);
+        let told = Outcome::read(call, heard.status.unwrap_or(0), body.as_bytes(), numbered);
         let Heard { sent, received, status, .. } = heard;
-        self.backend.notes(Line { visitor, call, sent, received, status, told });
+        self.backend.notes(Line { visitor, call, sent, received, status, outcome: told });
         (heard, told)
     }
 
@@ -70,7 +70,7 @@ impl Crowd {
         let door = |random: &mut StdRng| random.random_range(0..2);
         loop {
             let (_, told) = self.ask(visitor, door(&mut random), Call::Apply).await;
-            if told != Told::Nothing && random.random_bool(0.8) {
+            if told != Outcome::Nothing && random.random_bool(0.8) {
                 break;
             }
             sleep(Duration::from_millis(random.random_range(20..200))).await;
@@ -82,12 +82,12 @@ impl Crowd {
     }
 
     /// What has become of each at last.
-    async fn ended(&self, visitors: u32) -> Vec<Told> {
+    async fn ended(&self, visitors: u32) -> Vec<Outcome> {
         let mut all = Vec::new();
         for visitor in 0..visitors {
             let told = until_some("a status is told", PATIENCE, async || {
                 let (_, told) = self.ask(visitor, 0, Call::Status).await;
-                (told != Told::Nothing).then_some(told)
+                (told != Outcome::Nothing).then_some(told)
             });
             all.push(told.await);
         }
@@ -129,7 +129,7 @@ fn come(crowd: &Arc<Crowd>, visitors: u32, within: Duration, random: &mut StdRng
 
 /// Now that all is calm: each application ends, each unit is somebody's, and all that was ever told
 /// agrees with that. What has become of each.
-async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Told> {
+async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Outcome> {
     let event = until_some("everybody's application has ended", 2 * PATIENCE, async || {
         let event = crowd.backend.ask(0, &Method::GET, EVENT, &Value::Null).await.body;
         // GET may be a second behind.
@@ -140,18 +140,18 @@ async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Told> {
     let ended = crowd.ended(visitors).await;
     let units = usize::try_from(stock).expect("a few");
     crowd.backend.hold_to(|lines| check_ended(lines, units));
-    let issued = ended.iter().filter(|it| matches!(it, Told::Issued { .. })).count();
+    let issued = ended.iter().filter(|it| matches!(it, Outcome::Issued { .. })).count();
     assert_eq!(issued, units, "{event}");
     let whole = ["issued", "dead", "codes"].map(|it| event[it].as_u64());
     assert_eq!(whole, [Some(stock), Some(0), Some(0)], "{event}");
-    assert!(ended.contains(&Told::SoldOut), "some had applied, and went without");
+    assert!(ended.contains(&Outcome::SoldOut), "some had applied, and went without");
     ended
 }
 
 /// Whoever was issued a unit has a code of its own.
-fn each_has_a_code(ended: &[Told], stock: u64) {
+fn each_has_a_code(ended: &[Outcome], stock: u64) {
     let codes = ended.iter().filter_map(|told| match told {
-        Told::Issued { code } => *code,
+        Outcome::Issued { code } => *code,
         _ => None,
     });
     assert_eq!(codes.collect::<BTreeSet<_>>().len() as u64, stock);
@@ -173,7 +173,7 @@ fn applicants(stock: u64) -> u32 {
 }
 
 /// Everything is broken while visitors come: what has become of each in the end.
-async fn in_chaos(deployment: Deployment, link: &Arc<Proxy>, mut random: StdRng) -> Vec<Told> {
+async fn in_chaos(deployment: Deployment, link: &Arc<Proxy>, mut random: StdRng) -> Vec<Outcome> {
     let length = length(8);
     let stock = stock(length);
     let units = [
@@ -229,7 +229,7 @@ async fn promise_09_holds_at_a_fickle_receiver_while_all_processes_and_the_store
     let webhook = receiver.rules("/fickle") + "timeout = \"500ms\"\n";
     let deployment = Deployment::new(redis, &(rules(stock, UNITS) + &webhook), &env);
     let ended = in_chaos(deployment, &link, random).await;
-    let has_unit = |(_, told): &(_, &Told)| matches!(told, Told::Issued { .. });
+    let has_unit = |(_, told): &(_, &Outcome)| matches!(told, Outcome::Issued { .. });
     let told = (0..).zip(&ended).filter(has_unit).map(|(visitor, _)| name(visitor));
     let told: BTreeSet<_> = told.collect();
     let bodies = receiver.bodies().await;

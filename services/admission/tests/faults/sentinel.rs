@@ -3,7 +3,7 @@
 
 use anteroom_testkit::{
     Redis, Sentinel,
-    witness::{Call, Told},
+    witness::{Call, Shown},
 };
 
 use crate::stage::Stage;
@@ -21,7 +21,7 @@ async fn promise_05_sentinel_promotes_a_replica_and_the_whole_journey_goes_on() 
     let mut stage = Stage::open_with(primary, &env).await;
     stage.fills().await;
     let mut visitor = stage.caller();
-    visitor.until_told(Call::Join, |told| *told != Told::Nothing).await;
+    visitor.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
 
     stage.site.redis.hands_over_to(&replica).await;
     let killed = stage.record.now();

@@ -8,7 +8,7 @@ use std::{
 use anteroom_testkit::{
     Deployment, PATIENCE, Redis, Service, until, until_some,
     witness::{
-        Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Told,
+        Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Shown,
     },
 };
 use tokio::{sync::SemaphorePermit, task::JoinHandle};
@@ -115,7 +115,7 @@ impl Stage {
         })
         .await;
         until("a line forms", 2 * PATIENCE, async || {
-            self.record.count(|line| matches!(line.told, Told::Waiting { position: Some(20..) }))
+            self.record.count(|line| matches!(line.shown, Shown::Waiting { position: Some(20..) }))
                 > 0
         })
         .await;
@@ -168,8 +168,9 @@ impl Stage {
         for call in
             [Call::Join, Call::Place, Call::Claim, Call::Authorize, Call::Renew, Call::Leave]
         {
-            let works =
-                |line: &Line| line.sent >= since && line.call == call && line.told != Told::Nothing;
+            let works = |line: &Line| {
+                line.sent >= since && line.call == call && line.shown != Shown::Nothing
+            };
             self.until_line(&format!("{call:?} works"), works).await;
         }
     }
@@ -300,14 +301,14 @@ fn recovery(lines: &[Line], back: u64) -> Option<Recovery> {
     let mut waited = HashSet::new();
     for line in lines.iter().filter(|line| line.sent >= back) {
         // The gate may answer from memory.
-        if line.call == Call::Authorize || line.told == Told::Nothing {
+        if line.call == Call::Authorize || line.shown == Shown::Nothing {
             continue;
         }
         let since = Duration::from_micros(line.received - back);
         answers = answers.or(Some(since));
-        match line.told {
-            Told::Waiting { .. } => _ = waited.insert(line.place()),
-            Told::Ready { .. } if waited.contains(&line.place()) => {
+        match line.shown {
+            Shown::Waiting { .. } => _ = waited.insert(line.place()),
+            Shown::Ready { .. } if waited.contains(&line.place()) => {
                 promotes = promotes.or(Some(since));
             }
             _ => {}

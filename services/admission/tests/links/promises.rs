@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anteroom_testkit::{
     PATIENCE, until,
-    witness::{Crowd, Doors, Rules, Scene, Told},
+    witness::{Crowd, Doors, Rules, Scene, Shown},
 };
 
 use crate::breaks::Linked;
@@ -32,7 +32,7 @@ async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
         let from = record.now();
         let is_over = || record.now() > from + 5_000_000;
         until("a visitor gets its place again", PATIENCE, async || {
-            is_over() || record.count(|line| line.sent > from && line.told != Told::Nothing) > 30
+            is_over() || record.count(|line| line.sent > from && line.shown != Shown::Nothing) > 30
         })
         .await;
     });

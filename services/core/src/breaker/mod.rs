@@ -1,7 +1,7 @@
 //! Success-rate windows: a downstream whose calls succeed or fail.
 //!
 //! A [`Breaker`] is one of them. Its callers report what came of their calls ([`Breaker::record`]),
-//! and are told with each answer whether to take their fallback. Its rules travel with each call:
+//! and each answer shows whether to take their fallback. Its rules travel with each call:
 //! the store holds what was reported, and the [`State`] that follows from it. Each method is one
 //! script under `lua/breaker/`.
 

@@ -51,8 +51,8 @@ pub enum Permission {
 }
 
 impl Breaker {
-    /// Asks for a call. `permit` names the permit if it gets one: a new one for each call. Asked
-    /// again under the same name, it is the same permit.
+    /// Requests permission for a call. `permit` names the permit if it gets one: a new one for each
+    /// call. A repeat under the same name gets the same permit.
     pub async fn permit(&self, rules: &Rules, permit: PermitId) -> Result<Permission, Error> {
         self.0.permit.submit((*rules, permit)).await
     }
@@ -112,8 +112,9 @@ impl Batch for Permits {
                 (state, false) => Permission::Refused { state, retry_in },
             }))
         };
-        let told = items.iter().map(|(_, permit)| permission(*permit)).collect::<Result<_, _>>()?;
+        let permissions =
+            items.iter().map(|(_, permit)| permission(*permit)).collect::<Result<_, _>>()?;
         numbers.end()?;
-        Ok(told)
+        Ok(permissions)
     }
 }

@@ -1,11 +1,11 @@
-//! What the scripts tell of targets.
+//! What the scripts reply about targets.
 
 use super::State;
 use super::state::Window;
 use crate::store::{Error, Numbers, reply_codes};
 
 reply_codes! {
-    /// What `target.record` says of one item.
+    /// What `target.record` replies about one item.
     pub(super) enum Code {
         Ok,
         Repeated = 2 "REPEATED",

@@ -45,7 +45,7 @@ pub const LATENCY_BOUNDS_MS: [u64; 13] =
     [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 
 /// Everything that was ever reported to a target: numbers that only grow, until the store forgets
-/// the target and they begin anew at 0.
+/// the target and they restart at 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Outcomes that were successes.

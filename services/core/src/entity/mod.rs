@@ -18,7 +18,7 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
 /// The rules of a kind of entity.
 pub(crate) trait Ruled: Stored + Send + Sync + 'static {
-    /// In how many parts they stand in the store: the file's, and the overrides where there are
+    /// In how many parts the store keeps them: the file's, and the overrides where there are
     /// any.
     const PARTS: usize;
 
@@ -156,7 +156,7 @@ impl<R: Ruled> Entity<R> {
         Ok(written == Some(true))
     }
 
-    /// The entity as a whole, as `look` finds it, which also tells whether the store holds the
+    /// The entity as a whole, as `look` finds it, which also returns whether the store holds the
     /// newest rules that were seen. One that holds older ones gets these first.
     pub(crate) async fn snapshot<T, A>(&self, look: impl Fn() -> A) -> Result<T, Error>
     where
@@ -170,7 +170,7 @@ impl<R: Ruled> Entity<R> {
         Ok(look().await?.0)
     }
 
-    /// Asks a snapshot's script, which tells the rules that were not seen yet.
+    /// Calls a snapshot's script, which returns the rules that were not seen yet.
     pub(crate) async fn ask_for_all(&self, script: &'static Script) -> Result<Reply, Error> {
         let mut args = self.args();
         self.newest.push_revisions(&mut args);
@@ -190,20 +190,20 @@ impl<R: Ruled> Entity<R> {
     }
 }
 
-/// The name of a life of an entity.
+/// A new epoch of an entity.
 pub(crate) fn new_epoch() -> [u8; 8] {
     rand::rng().random()
 }
 
-/// What a reply tells from here on of the rules in force, each behind its name: their values.
-pub(crate) fn told_rules(
+/// The rest of a reply: the rules in force, each value behind its name.
+pub(crate) fn rules_of_reply(
     reply: &mut Reply,
 ) -> Result<impl Fn(&'static Rule) -> Result<Option<Value>, Error>, Error> {
-    let mut told = BTreeMap::new();
+    let mut values = BTreeMap::new();
     while !reply.is_empty() {
-        told.insert(reply.text()?, reply.text()?);
+        values.insert(reply.text()?, reply.text()?);
     }
-    Ok(move |rule: &'static Rule| match told.get(rule.name) {
+    Ok(move |rule: &'static Rule| match values.get(rule.name) {
         Some(text) => rules::read(rule, text).map_err(|detail| reply.error(detail)),
         None => Ok(None),
     })

@@ -1,15 +1,15 @@
 //! The newest rules that this process has seen in the store, for a store that loses them.
 //!
-//! The rules stand there in parts, the file's and the overrides where there are any, each under a
-//! revision that only grows. A store that was emptied, or an older replica, lacks what came later;
-//! whoever has seen that puts it back. What is packed in a part only the scripts know, so a
-//! version keeps the rules that it does not know itself.
+//! The store keeps the rules in parts, the file's and the overrides where there are any, each under
+//! a revision that only grows. A store that was emptied, or an older replica, lacks what came
+//! later; a process that has seen that puts it back. Only the scripts know what is packed in a
+//! part, so a version keeps the rules that it does not know itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::store::{Args, Error, Reply};
 
-/// One part; the default stands for none seen. A file that only seeded a store has revision 0, and
+/// One part; the default: none seen. A file that only seeded a store has revision 0, and
 /// counts as none.
 #[derive(Clone, Debug, Default)]
 struct Part {
@@ -31,7 +31,7 @@ impl Newest {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Names the revisions, for a script that tells what is newer.
+    /// Names the revisions, for a script that returns what is newer.
     pub(crate) fn push_revisions(&self, args: &mut Args) {
         for part in self.parts().iter() {
             args.push(part.revision);
@@ -45,15 +45,15 @@ impl Newest {
         }
     }
 
-    /// Reads what a script tells of each part, and keeps what is newer. False when the store holds
-    /// an older part than was seen.
+    /// Reads what a script returns of each part, and keeps what is newer. False when the store
+    /// holds an older part than was seen.
     pub(crate) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
         let mut has_all = true;
         for seen in self.parts().iter_mut() {
-            let told = Part { revision: reply.count()?, packed: reply.bytes()? };
-            has_all &= told.revision >= seen.revision;
-            if told.revision > seen.revision {
-                *seen = told;
+            let found = Part { revision: reply.count()?, packed: reply.bytes()? };
+            has_all &= found.revision >= seen.revision;
+            if found.revision > seen.revision {
+                *seen = found;
             }
         }
         Ok(has_all)

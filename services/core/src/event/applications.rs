@@ -1,5 +1,5 @@
-//! What visitors do, by their backends: apply, and look where their application stands. Both are
-//! batched.
+//! What visitors do, through their backends: apply, and look at the state of their application.
+//! Both are batched.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{Event, scripts, visitor};
 use crate::numbered::numbered;
 use crate::store::{Args, Batch, Clock, Error, ItemReply, Lane, Numbers, Reply, Script, Store};
 
-/// Where an application stands.
+/// The state of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Application {
     /// It waits to be issued.
@@ -63,7 +63,7 @@ impl Event {
         self.entity().seeded(lane.script(), ask).await
     }
 
-    /// Where the application of this visitor stands; `None` when it made none.
+    /// The application of this visitor; `None` when it made none.
     pub async fn status(&self, visitor_id: &str) -> Result<Option<Application>, Error> {
         let lane = &self.0.lanes.status;
         let ask = || lane.submit(self.visitor(visitor_id));
@@ -195,7 +195,7 @@ impl Batch for Looks {
 }
 
 numbered! {
-    /// Where an application stands, as the scripts number it.
+    /// The state of an application, as the scripts number it.
     pub(super) State {
         /// In line, or given back.
         Pending = "pending",

@@ -21,7 +21,7 @@ pub struct ClaimName(u64);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
     /// Names the claim: only under it can its applications be renewed, finished, failed and given
-    /// back. 0 when nothing was claimed since the event was born.
+    /// back. 0 when nothing was claimed since the event was created.
     pub fence: u64,
     /// How long they are this issuer's.
     pub lease: Duration,
@@ -86,7 +86,7 @@ impl Event {
         self.claim_as(self.name_claim(), at_most).await
     }
 
-    /// [`claim`](Self::claim) under a name. Until another claim of this handle, a repeat is told
+    /// [`claim`](Self::claim) under a name. Until another claim of this handle, a repeat returns
     /// what this one claimed: nothing is lost with an answer.
     pub async fn claim_as(&self, name: ClaimName, at_most: usize) -> Result<Claimed, Error> {
         let script = &scripts::CLAIM;
@@ -110,7 +110,7 @@ impl Event {
         Ok(Claimed { fence, lease, issue, work, again_in, pending })
     }
 
-    /// Lets the leases of these begin anew; for each whether it is still this issuer's. At most
+    /// Restarts the leases of these; for each whether it is still this issuer's. At most
     /// [`MAX_CLAIM`].
     pub async fn renew(&self, fence: u64, sequences: &[u64]) -> Result<Vec<bool>, Error> {
         if sequences.is_empty() {
@@ -124,7 +124,7 @@ impl Event {
         sequences.iter().map(|_| Ok(reply.count()? == 1)).collect()
     }
 
-    /// Marks these as issued, each while its claim holds; what came of each, in their order. At
+    /// Records these as issued, each while its claim holds; what came of each, in their order. At
     /// most [`MAX_CLAIM`].
     pub async fn finish(&self, fence: u64, work: &[Work]) -> Result<Vec<Finished>, Error> {
         if work.is_empty() {

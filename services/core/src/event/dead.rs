@@ -47,7 +47,7 @@ impl Event {
     /// less.
     pub async fn dead(&self, after: u64, limit: u64) -> Result<DeadLetters, Error> {
         let limit = limit.clamp(1, MAX_DEAD);
-        // One more tells whether the list goes on.
+        // One more shows whether the list goes on.
         let args = self.entity().args().with(after).with(limit + 1);
         let mut reply = self.entity().ask(&scripts::DEAD, args, Repeat::IfUnknown).await?;
         let mut letters = Vec::new();
@@ -83,8 +83,8 @@ impl Event {
             if ids.is_empty() {
                 return Ok(all);
             }
-            let told = self.retry_dead(&ids).await?;
-            all = Retried { retried: all.retried + told.retried, dead: told.dead };
+            let part = self.retry_dead(&ids).await?;
+            all = Retried { retried: all.retried + part.retried, dead: part.dead };
             match found.next {
                 Some(next) if begun.elapsed() < self.entity().request_timeout() => after = next,
                 _ => return Ok(all),

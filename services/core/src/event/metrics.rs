@@ -21,7 +21,7 @@ impl Snapshot {
 
     /// What a snapshot shows of an event. All have the one label `event`.
     pub const GAUGES: [Gauge; 8] = [
-        ("anteroom_event_stock", "Units given since the event was born.", |it| {
+        ("anteroom_event_stock", "Units given since the event was created.", |it| {
             Some(it.stock as f64)
         }),
         ("anteroom_event_issued", "Units issued.", |it| Some(it.issued as f64)),
@@ -81,7 +81,7 @@ mod tests {
             codes: 0,
             rules: Rules { opens_at: Some(10), ends_at: Some(20), ..Rules::default() },
         };
-        let told = [at(9, 5, 0), at(10, 5, 4), at(10, 0, 0), at(19, 5, 5), at(20, 5, 4)];
-        assert_eq!(told.each_ref().map(state).as_slice(), words);
+        let snapshots = [at(9, 5, 0), at(10, 5, 4), at(10, 0, 0), at(19, 5, 5), at(20, 5, 4)];
+        assert_eq!(snapshots.each_ref().map(state).as_slice(), words);
     }
 }

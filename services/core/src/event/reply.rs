@@ -1,9 +1,9 @@
-//! What the scripts tell of events.
+//! What the scripts reply about events.
 
 use crate::store::{Error, Numbers, Reply, reply_codes};
 
 reply_codes! {
-    /// What a script answers for one application.
+    /// What a script replies about one application.
     pub(super) enum Code {
         Ok,
         Created = 2 "CREATED",
@@ -33,7 +33,7 @@ pub(super) fn code(reply: &mut Reply) -> Result<Code, Error> {
     Code::numbered(number).ok_or_else(|| reply.error(format!("unknown code {number}")))
 }
 
-/// Texts that a script told behind each other, whose lengths stand among its numbers.
+/// Texts that a script returned behind each other, whose lengths are among its numbers.
 pub(super) struct Texts {
     bytes: Vec<u8>,
     read: usize,

@@ -21,7 +21,7 @@ const OVER_APPLY: Kind = Kind::Millionths { least: 1_000_000, most: 1_000_000_00
 
 rules! {
     file {
-        /// Units that the event has when it is born, once; without it only operators give any.
+        /// Units that the event has when it is created, once; without it only operators give any.
         stock Stock: Option<u64>, whole(1, MAX_AMOUNT), None;
         /// Applications are taken up to the stock times this, in millionths.
         over_apply OverApply: u64, OVER_APPLY, 1_000_000;

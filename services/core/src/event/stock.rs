@@ -15,13 +15,13 @@ pub const MAX_CODE: usize = 200;
 /// The answer to more stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddStock {
-    /// They are given: so many units since the event was born.
+    /// They are given: so many units since the event was created.
     Added(u64),
     /// They were given by an earlier call of this name, which left so many units.
     Repeated(u64),
-    /// An earlier call of this name said something else. Nothing was done.
+    /// An earlier call of this name had another payload. Nothing was changed.
     Mismatch,
-    /// The sum would be too large to be counted. Nothing was done.
+    /// The sum would be too large to be counted. Nothing was changed.
     TooLarge,
 }
 

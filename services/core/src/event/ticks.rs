@@ -2,7 +2,7 @@
 
 use super::rules::Rules;
 use super::{Event, scripts};
-use crate::entity::told_rules;
+use crate::entity::rules_of_reply;
 use crate::store::{Error, Repeat};
 
 /// What one tick brought back.
@@ -23,7 +23,7 @@ pub struct Reclaimed {
 pub struct Snapshot {
     /// The store's clock, in microseconds since 1970.
     pub store_time_us: u64,
-    /// Units given since the event was born.
+    /// Units given since the event was created.
     pub stock: u64,
     /// Units issued.
     pub issued: u64,
@@ -59,7 +59,7 @@ impl Event {
     }
 
     /// Whether the store holds rules for the event. Nothing gives it any.
-    pub async fn is_born(&self) -> Result<bool, Error> {
+    pub async fn exists(&self) -> Result<bool, Error> {
         let mut args = self.entity().args();
         self.entity().newest().push_revisions(&mut args);
         let reply = self.entity().call(&scripts::SNAPSHOT, &args, Repeat::IfUnknown).await?;
@@ -88,7 +88,7 @@ impl Event {
         let (dead, failed) = (reply.count()?, reply.count()?);
         let (sold_out, codes) = (reply.count()?, reply.count()?);
         let has_all = self.entity().newest().read(&mut reply)?;
-        let rules = Rules::read(told_rules(&mut reply)?)?;
+        let rules = Rules::read(rules_of_reply(&mut reply)?)?;
         let pending = line + returned + retried;
         let snapshot = Snapshot {
             store_time_us,

@@ -75,7 +75,7 @@ mod tests {
     fn a_token_of_one_kind_is_none_of_another() {
         let secrets = [SecretString::from("a".repeat(32))];
         let places = TokenKeys::new(&secrets).expect("there is a secret");
-        // As long as the body of a place's, so that the signature alone tells.
+        // As long as the body of a place's, so that only the signature decides.
         let text = keys("a").sign("coupon", &"v".repeat(30));
         let renamed = text.replacen("aat1.", "art1.", 1);
         assert_eq!(places.verify("coupon", &renamed), None);

@@ -45,8 +45,8 @@ impl Batch for Checks {
             if let Some(name) = name {
                 push(NAME, &name.id);
             }
-            for asked in checks {
-                push(asked.rule.algorithm.letter(), &asked.id);
+            for check in checks {
+                push(check.rule.algorithm.letter(), &check.id);
             }
         }
         Cow::Owned(keys)
@@ -58,9 +58,9 @@ impl Batch for Checks {
         args.push(u8::from(self.named));
         for Call { name, checks, .. } in items {
             args.write_arg(name.as_ref().map_or(&[][..], |name| &name.fingerprint));
-            for asked in checks {
-                args.extend_last(&[asked.rule.algorithm as u8, asked.rule.shadow.into()]);
-                for number in [asked.rule.limit, asked.rule.window_ms(), asked.cost] {
+            for check in checks {
+                args.extend_last(&[check.rule.algorithm as u8, check.rule.shadow.into()]);
+                for number in [check.rule.limit, check.rule.window_ms(), check.cost] {
                     args.extend_last(&number.to_be_bytes());
                 }
             }
@@ -81,9 +81,9 @@ impl Batch for Checks {
     /// What must be looked at before it is taken is decided twice.
     fn weight(call: &Call) -> usize {
         let looks = if call.name.is_some() || call.checks.len() > 1 { 2 } else { 1 };
-        let checks = call.checks.iter().map(|asked| match asked.rule.algorithm {
+        let checks = call.checks.iter().map(|check| match check.rule.algorithm {
             Algorithm::Log => {
-                looks + (asked.cost as usize).saturating_sub(1).div_ceil(UNITS_OF_A_CHECK)
+                looks + (check.cost as usize).saturating_sub(1).div_ceil(UNITS_OF_A_CHECK)
             }
             Algorithm::Counter | Algorithm::Gcra => looks,
         });

@@ -1,4 +1,4 @@
-//! What is asked of limits: checks that are decided together.
+//! Requests to limits: checks that are decided together.
 
 use std::iter::once;
 
@@ -37,12 +37,12 @@ impl Check<'_> {
 pub struct Call {
     pub(super) shard: u8,
     pub(super) name: Option<Operation>,
-    pub(super) checks: Vec<Asked>,
+    pub(super) checks: Vec<CounterCheck>,
 }
 
-/// One of them: a counter, and what is asked of it.
+/// One of them: a counter, and what is taken from it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct CounterCheck {
     pub(super) id: [u8; 16],
     pub(super) rule: Rule,
     pub(super) cost: u32,
@@ -104,7 +104,7 @@ impl Call {
     }
 
     fn of(checks: &[Check<'_>], id: Option<&str>, scope: &[&[u8]]) -> Result<Self, CallError> {
-        let mut asked: Vec<Asked> = Vec::with_capacity(checks.len());
+        let mut requested: Vec<CounterCheck> = Vec::with_capacity(checks.len());
         let mut log_units = 0;
         for (at, check) in checks.iter().enumerate() {
             let mut most = check.rule.max_cost();
@@ -118,21 +118,21 @@ impl Call {
                 return Err(CallError::GroupsDiffer { at });
             }
             let id = counter_id(check.limit, check.group(), check.key);
-            if let Some(first) = asked.iter().position(|other| other.id == id) {
+            if let Some(first) = requested.iter().position(|other| other.id == id) {
                 return Err(CallError::Twice { at, first });
             }
-            asked.push(Asked { id, rule: check.rule, cost });
+            requested.push(CounterCheck { id, rule: check.rule, cost });
         }
         let name = id.map(|id| {
-            let costs: Vec<_> = asked.iter().map(|asked| asked.cost.to_be_bytes()).collect();
-            let payload: Vec<&[u8]> = asked
+            let costs: Vec<_> = requested.iter().map(|check| check.cost.to_be_bytes()).collect();
+            let payload: Vec<&[u8]> = requested
                 .iter()
                 .zip(&costs)
-                .flat_map(|(asked, cost)| [asked.id.as_slice(), cost.as_slice()])
+                .flat_map(|(check, cost)| [check.id.as_slice(), cost.as_slice()])
                 .collect();
             Operation::new(scope, id, &payload)
         });
-        Ok(Self { shard: shard_of(checks[0].group()), name, checks: asked })
+        Ok(Self { shard: shard_of(checks[0].group()), name, checks: requested })
     }
 }
 
@@ -148,7 +148,7 @@ pub(super) fn tag(shard: u8) -> &'static str {
     &"0123456789abcdef"[shard..=shard]
 }
 
-/// What stands in the keys of a counter.
+/// The part of a counter's keys that names it.
 pub(super) fn counter_id(limit: &str, group: &str, key: &str) -> [u8; 16] {
     digest([limit, group, key].into_iter().map(str::as_bytes))
 }

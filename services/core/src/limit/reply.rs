@@ -1,4 +1,4 @@
-//! What the script tells of checks.
+//! What the script replies about checks.
 
 use std::time::Duration;
 
@@ -20,18 +20,18 @@ reply_codes! {
 pub enum Answer {
     /// It was decided.
     Decided {
-        /// Whether all of it is allowed: what it asked for is taken then, and nothing else.
+        /// Whether all of it is allowed: then what it requested is taken, else nothing.
         allowed: bool,
         /// Whether that was decided by an earlier call of the same name; this one took nothing.
         repeated: bool,
-        /// Of each check what it says, in their order.
+        /// The outcome of each check, in their order.
         checks: Vec<Checked>,
     },
-    /// An earlier call of the same name said something else.
+    /// An earlier call of the same name had another payload.
     Mismatch,
 }
 
-/// What one check says.
+/// The outcome of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// Whether there was room for its units.
@@ -57,7 +57,7 @@ pub enum Outcome {
 }
 
 impl Answer {
-    /// Reads what is told of so many checks of one item.
+    /// Reads the outcomes of so many checks of one item.
     pub(super) fn read(numbers: &mut Numbers, checks: usize) -> Result<Self, Error> {
         let code = Code::of(numbers.count()?, numbers)?;
         let (allowed, repeated) = match code {
@@ -83,8 +83,8 @@ impl Checked {
         };
         let remaining = u32::try_from(head >> 3).map_err(|_| numbers.error("too many units"))?;
         let mut time = || {
-            let told = numbers.integer()?;
-            millis(told).ok_or_else(|| numbers.error(format!("a time of {told} ms")))
+            let ms = numbers.integer()?;
+            millis(ms).ok_or_else(|| numbers.error(format!("a time of {ms} ms")))
         };
         Ok(Self { outcome, remaining, reset: time()?, retry_after: time()? })
     }

@@ -31,8 +31,8 @@ impl Algorithm {
         }
     }
 
-    /// What its keys begin with, behind their hash tag. Each algorithm has keys of its own: one
-    /// that is changed begins anew.
+    /// What its keys begin with, behind their hash tag. Each algorithm has keys of its own: a rule
+    /// whose algorithm changes starts from zero.
     pub(super) const fn letter(self) -> u8 {
         match self {
             Self::Log => b'l',
@@ -51,7 +51,7 @@ pub struct Rule {
     pub limit: u32,
     /// In which time: whole seconds, 1 s to 24 h.
     pub window: Duration,
-    /// Whether it refuses nobody, and only tells that it would.
+    /// Whether it refuses no call, and only reports that it would.
     pub shadow: bool,
 }
 

@@ -21,7 +21,7 @@ pub struct Settled {
 /// A hold as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldView {
-    /// Where it stands.
+    /// Its state.
     pub state: HoldState,
     /// What it reserved.
     pub amount: u64,
@@ -29,7 +29,7 @@ pub struct HoldView {
     pub expires_in: Duration,
 }
 
-/// Where a hold stands.
+/// The state of a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldState {
     /// It reserves its amount.

@@ -21,7 +21,7 @@ impl Snapshot {
         ),
         (
             "anteroom_pool_failovers",
-            "How often the store's primary has changed since the pool was born.",
+            "How often the store's primary has changed since the pool was created.",
             |it| Some(it.failovers as f64),
         ),
         (

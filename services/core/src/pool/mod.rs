@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 pub use holds::{HoldState, HoldView, Settled};
 pub use ledger::{Audit, Ledger, Line, MAX_LINES, Movement, Sums};
 pub use reply::{Answer, Refusal};
-pub use reserve::{Asked, Drawn, Hold, HoldId};
+pub use reserve::{AmountRequest, Drawn, Hold, HoldId};
 pub use rules::{MAX_OPTIONS, OnFailover, RULES, Rules};
 pub use ticks::{Snapshot, Sweep};
 

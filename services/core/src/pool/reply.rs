@@ -1,9 +1,9 @@
-//! What the scripts tell of pools.
+//! What the scripts reply about pools.
 
 use crate::store::{Error, Numbers, reply_codes};
 
 reply_codes! {
-    /// What a script says of a call.
+    /// What a script replies to a call.
     pub(super) enum Code {
         Ok,
         Repeated = 2 "REPEATED",
@@ -17,7 +17,7 @@ reply_codes! {
 }
 
 reply_codes! {
-    /// What it says besides, of an option or a hold.
+    /// What it replies besides, about an option or a hold.
     pub(super) enum RefusalCode {
         Ok,
         NoOption = 9 "NO_OPTION",
@@ -34,9 +34,9 @@ reply_codes! {
 pub enum Answer<T> {
     /// It was done.
     Done(T),
-    /// It was done before, under the same name; this is what was said then.
+    /// It was done before, under the same name; this is what that call returned.
     Repeated(T),
-    /// Nothing was done.
+    /// Nothing was changed.
     Refused(Refusal),
 }
 
@@ -44,17 +44,17 @@ impl<T> Answer<T> {
     /// The same, of something else.
     pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Answer<U> {
         match self {
-            Self::Done(told) => Answer::Done(change(told)),
-            Self::Repeated(told) => Answer::Repeated(change(told)),
+            Self::Done(value) => Answer::Done(change(value)),
+            Self::Repeated(value) => Answer::Repeated(change(value)),
             Self::Refused(refusal) => Answer::Refused(refusal),
         }
     }
 }
 
-/// Why a pool does not do what it is asked for.
+/// Why a pool refuses a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// An earlier call of the same name said something else.
+    /// An earlier call of the same name had another payload.
     Mismatch,
     /// All that was ever funded would be more than [`MAX_AMOUNT`](crate::rules::MAX_AMOUNT).
     TooLarge,
@@ -65,7 +65,7 @@ pub enum Refusal {
     },
     /// The store's primary has changed, and no operator has confirmed the pool.
     Unconfirmed,
-    /// The store's user may not ask which primary it is, so that nobody can confirm the pool.
+    /// The store's user has no permission to see which primary it is, so no operator can confirm.
     Unseen,
     /// There is no option of this name.
     NoOption,

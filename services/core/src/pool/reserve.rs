@@ -29,9 +29,9 @@ impl HoldId {
     }
 }
 
-/// How much a caller asks for.
+/// How much a caller requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum AmountRequest {
     /// So much, at least 1.
     Amount(Amount),
     /// The most that this option pays.
@@ -66,8 +66,12 @@ impl Pool {
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub async fn hold(&self, asked: &Asked, operation_id: &str) -> Result<Answer<Hold>, Error> {
-        let item = Item::new(b"hold", self.name(), asked, operation_id);
+    pub async fn hold(
+        &self,
+        request: &AmountRequest,
+        operation_id: &str,
+    ) -> Result<Answer<Hold>, Error> {
+        let item = Item::new(b"hold", self.name(), request, operation_id);
         let answer = self.submit(&self.0.lanes.hold, &item).await?;
         Ok(answer.map(|receipt| Hold {
             id: HoldId(item.operation.id),
@@ -82,8 +86,12 @@ impl Pool {
     /// # Errors
     ///
     /// When the store gives no answer.
-    pub async fn draw(&self, asked: &Asked, operation_id: &str) -> Result<Answer<Drawn>, Error> {
-        let item = Item::new(b"draw", self.name(), asked, operation_id);
+    pub async fn draw(
+        &self,
+        request: &AmountRequest,
+        operation_id: &str,
+    ) -> Result<Answer<Drawn>, Error> {
+        let item = Item::new(b"draw", self.name(), request, operation_id);
         let answer = self.submit(&self.0.lanes.draw, &item).await?;
         Ok(answer.map(|receipt| Drawn { amount: receipt.amount, balance: receipt.balance }))
     }
@@ -125,20 +133,20 @@ pub(super) const CALL_KEY: u8 = b'o';
 #[derive(Clone)]
 struct Item {
     operation: Operation,
-    asked: Asked,
+    request: AmountRequest,
     /// As the ledger shows it.
     name: String,
 }
 
 impl Item {
-    fn new(kind: &[u8], pool: &str, asked: &Asked, operation_id: &str) -> Self {
-        let (amount, option) = match asked {
-            Asked::Amount(amount) => (amount.get(), ""),
-            Asked::Option(option) => (0, option.as_str()),
+    fn new(kind: &[u8], pool: &str, request: &AmountRequest, operation_id: &str) -> Self {
+        let (amount, option) = match request {
+            AmountRequest::Amount(amount) => (amount.get(), ""),
+            AmountRequest::Option(option) => (0, option.as_str()),
         };
         let payload = [&amount.to_be_bytes()[..], option.as_bytes()];
         let operation = Operation::new(&[kind, pool.as_bytes()], operation_id, &payload);
-        Self { operation, asked: asked.clone(), name: operation_id.to_owned() }
+        Self { operation, request: request.clone(), name: operation_id.to_owned() }
     }
 }
 
@@ -180,12 +188,12 @@ impl<const MOST: usize> Batch for Reservations<MOST> {
         self.clock.push_to(&mut args);
         for item in items {
             args.push(item.operation.fingerprint.as_slice());
-            match &item.asked {
-                Asked::Amount(amount) => {
+            match &item.request {
+                AmountRequest::Amount(amount) => {
                     args.extend_last(&amount.to_be_double());
                     args.extend_last(&[0]);
                 }
-                Asked::Option(option) => {
+                AmountRequest::Option(option) => {
                     args.extend_last(&[0; 8]);
                     args.extend_last(&[option.length()]);
                     args.extend_last(option.as_str().as_bytes());

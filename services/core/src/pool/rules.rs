@@ -22,7 +22,7 @@ pub const MAX_OPTIONS: usize = 100;
 
 rules! {
     file {
-        /// What is in the pool when it is born.
+        /// What is in the pool when it is created.
         funds Funds: Option<u64>, whole(1, MAX_AMOUNT), None;
         /// How long a hold lasts.
         hold_ttl HoldTtl: Duration, span(SECOND, DAY), Duration::from_secs(60);

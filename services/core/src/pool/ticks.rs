@@ -2,7 +2,7 @@
 
 use super::ledger::Sums;
 use super::{Pool, Rules, scripts};
-use crate::entity::told_rules;
+use crate::entity::rules_of_reply;
 use crate::store::{Error, Repeat};
 
 /// What one tick did.
@@ -77,7 +77,7 @@ impl Pool {
         let (failovers, holds_expired) = (numbers.count()?, numbers.count()?);
         numbers.end()?;
         let has_all = self.entity().newest().read(&mut reply)?;
-        let rules = Rules::read(told_rules(&mut reply)?)?;
+        let rules = Rules::read(rules_of_reply(&mut reply)?)?;
         let snapshot = Snapshot { sums, holds, unconfirmed, failovers, holds_expired, rules };
         Ok((snapshot, has_all))
     }

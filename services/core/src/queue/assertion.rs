@@ -9,7 +9,7 @@
 //!
 //! `expiry` is in whole seconds since 1970, at most five minutes ahead (sign for two or three: the
 //! two clocks differ a little); `visitor_id` obeys [`is_visitor_id`]; base64url is written with
-//! or without padding. The secret is taken as it stands in the configuration, byte for byte. It is
+//! or without padding. The secret is taken from the configuration byte for byte. It is
 //! no JSON and no library is needed; in Python:
 //!
 //! ```python
@@ -50,7 +50,7 @@ const BASE64URL: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Why an assertion vouches for nobody.
+/// Why an assertion proves no identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssertionError {
     /// It has not the form of one, or its visitor_id breaks the rule.
@@ -89,15 +89,15 @@ impl AssertionKeys {
         Self { secrets: secrets.iter().map(mac).collect() }
     }
 
-    /// The visitor for whom `text` vouches in this queue, at `now` in seconds since 1970.
+    /// The visitor whose identity `text` proves in this queue, at `now` in seconds since 1970.
     ///
     /// # Errors
     ///
-    /// An unsigned assertion is [`AssertionError::Forged`] whatever its expiry: only what a backend
-    /// signed is told more.
+    /// An unsigned assertion is [`AssertionError::Forged`] whatever its expiry: more is
+    /// returned only for what a backend signed.
     pub fn verify(&self, queue: &str, text: &str, now: u64) -> Result<String, AssertionError> {
         let (visitor_id, expiry, tag) = read(text).ok_or(AssertionError::Malformed)?;
-        // Every secret is tried, so that the time tells nothing about which of them signed.
+        // Every secret is tried, so that the time does not show which of them signed.
         let signed = self.secrets.iter().fold(Choice::from(0), |signed, secret| {
             signed | tag_of(secret, queue, &visitor_id, expiry).ct_eq(&tag)
         });

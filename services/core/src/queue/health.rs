@@ -22,7 +22,7 @@ pub struct BreakerReading {
     /// Its state, …
     pub state: State,
     /// … and the version of that, which only grows: a reading with an older one is passed over,
-    /// unless nobody has read a newer one for 5 s.
+    /// unless no scheduler has read a newer one for 5 s.
     pub version: u64,
     /// Most places promoted in any `open_for` while it is half-open; at least 1.
     pub probes: u64,

@@ -1,16 +1,16 @@
-//! Who a place belongs to: a vouched-for visitor, or the holder of a secret key.
+//! Who a place belongs to: an identified visitor, or the holder of a secret key.
 
 use sha2::{Digest as _, Sha256};
 
 use super::place::PlaceId;
 
 impl PlaceId {
-    /// The place of a visitor for whom a trusted backend vouches.
+    /// The place of a visitor whose identity a trusted backend signed.
     pub fn of_visitor(queue: &str, visitor_id: &str) -> Self {
         Self::digest(b'i', queue, visitor_id.as_bytes())
     }
 
-    /// The place of whoever holds this Idempotency-Key, which is as secret as the token.
+    /// The place of the client that holds this Idempotency-Key, which is as secret as the token.
     pub fn of_key(queue: &str, idempotency_key: &[u8]) -> Self {
         Self::digest(b'a', queue, idempotency_key)
     }

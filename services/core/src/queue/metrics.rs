@@ -56,8 +56,8 @@ impl Snapshot {
         }),
         (
             "anteroom_queue_paused_by_health",
-            "1 while for the health of the target alone nobody is promoted, or only its probes \
-             are; else 0.",
+            "1 while the health of the target alone pauses promotion, or allows only probes; \
+             else 0.",
             |it| Some(f64::from(u8::from(it.paused_by_health))),
         ),
         (
@@ -96,7 +96,7 @@ impl Snapshot {
 /// What happened in the queues, as far as this process made it happen; the children are made per
 /// queue.
 ///
-/// A join that finds nobody waiting is promoted by admission, all others by a scheduler. Each
+/// A join that finds an empty line is promoted by admission, all others by a scheduler. Each
 /// process counts its own part once, so dashboards `sum` these.
 #[derive(Clone, Debug)]
 pub struct QueueCounts {

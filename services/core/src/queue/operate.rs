@@ -11,7 +11,7 @@ use super::{Queue, scripts};
 use crate::entity::{Entity, named, new_epoch};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 
-/// What a script tells instead of where a place stands.
+/// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
 
 /// The most places that one look at the line shows.
@@ -20,17 +20,17 @@ pub const MAX_PLACES: u64 = 200;
 /// What the store knows of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// Where its place stands.
+    /// The status of its place.
     pub status: Inspected,
     /// When it joined, to a second, in seconds since 1970; absent when that is forgotten.
     pub joined_at: Option<u64>,
-    /// Since when it stands there, in seconds since 1970; absent when unknown.
+    /// Since when it has this status, in seconds since 1970; absent when unknown.
     pub since: Option<u64>,
     /// Time until the claim or the session ends.
     pub expires_in: Option<Duration>,
 }
 
-/// Where the place of a ticket stands, for an operator.
+/// The status of the place of a ticket, for an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inspected {
     /// It is there.
@@ -42,7 +42,7 @@ pub enum Inspected {
 /// A part of the line, in ticket order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Which places, and where they stand.
+    /// Which places, and their status.
     pub places: Vec<(PlaceRef, Inspection)>,
     /// The ticket behind which the line goes on; absent at its end.
     pub next: Option<Ticket>,
@@ -84,7 +84,7 @@ impl Queue {
         self.entity().seeded(script, write).await.map(drop)
     }
 
-    /// Takes away the place of a ticket; false when nobody holds it.
+    /// Removes the place of a ticket; false when no place has it.
     pub async fn evict(&self, ticket: Ticket) -> Result<bool, Error> {
         let args = self.entity().args().with(ticket);
         let mut reply = self.entity().ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
@@ -107,10 +107,9 @@ impl Queue {
         inspection(&mut reply, status).map(Some)
     }
 
-    /// Who holds a place, in ticket order behind a ticket: at most so many, 200 or less, all or
-    /// those of one state. It may be fewer although the line goes on: what has ended is passed
-    /// over, and where ready or active places are looked for, a call looks at no more than 200 of
-    /// both.
+    /// The places in ticket order behind a ticket: at most so many, 200 or less, all or those of
+    /// one state. It may be fewer although the line goes on: what has ended is skipped, and where
+    /// ready or active places are looked for, a call looks at no more than 200 of both.
     pub async fn places(
         &self,
         state: Option<Status>,
@@ -132,15 +131,15 @@ impl Queue {
         Ok(Places { places, next })
     }
 
-    /// A new life of the queue: a new epoch, nobody in line, nobody admitted, tickets from 1.
-    /// Rules, overrides and the log of promotions stay.
+    /// Removes all waiting and admitted visitors; tickets restart at 1, under a new epoch. Rules,
+    /// overrides and the log of promotions stay.
     pub async fn reset(&self) -> Result<(), Error> {
         let args = self.entity().args().with(new_epoch().as_slice());
         self.entity().ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
     }
 
-    /// Takes all keys of a queue away that no configuration names, in constant time. Whoever still
-    /// has the queue open gives the store its rules again.
+    /// Deletes all keys of a queue that no configuration names, in constant time. A process that
+    /// still has the queue open gives the store its rules again.
     pub async fn purge(store: &Store, name: &str) -> Result<Purged, Error> {
         let entity = Entity::new(store, name, Clock::Store, Rules::default());
         let purged = entity.call(&scripts::PURGE, &entity.args(), Repeat::IfUnknown).await?;
@@ -149,7 +148,7 @@ impl Queue {
     }
 }
 
-/// Where a place stands, by its number.
+/// The status of a place, by its number.
 fn here(reply: &Reply, number: u64) -> Result<Inspected, Error> {
     Status::numbered(number)
         .map(Inspected::Here)

@@ -86,12 +86,12 @@ pub(super) struct Outlook {
     left: Left,
     /// From batch to batch.
     period: f64,
-    /// The rules alone tell, which say nothing of slow times.
+    /// Known from the rules alone, which give no slow times.
     is_vague: bool,
 }
 
 impl Outlook {
-    /// Reads what stands behind the outcomes of a call. `None`: nothing is known, or the call
+    /// Reads what is behind the outcomes of a call. `None`: nothing is known, or the call
     /// answers no place in line.
     pub(super) fn read(reply: &mut Reply) -> Result<Option<Self>, Error> {
         if reply.is_empty() {

@@ -34,7 +34,7 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
         rules::read(rule, &text).map_err(|detail| reply.error(detail))
     };
     let mut reason = None;
-    // The stored state is passed over: the one in force stands further up in the reply.
+    // The stored state is skipped: the one in force is further up in the reply.
     for rule in RULES.iter().filter(|rule| !rule.in_file) {
         let value = value(rule)?;
         if rule.name == "reason" {

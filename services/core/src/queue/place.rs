@@ -10,7 +10,7 @@ use crate::numbered::numbered;
 /// The number of a place: 1, 2, 3 … in the order in which the store saw the joins.
 pub type Ticket = u64;
 
-/// 64 random bits of a queue's present life.
+/// 64 random bits, new at each reset or loss of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch(pub [u8; 8]);
 
@@ -18,10 +18,10 @@ pub struct Epoch(pub [u8; 8]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlaceId(pub [u8; 14]);
 
-/// What a token or a handle names: one place of one life of the queue.
+/// What a token or a handle names: one place of one epoch of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlaceRef {
-    /// The life of the queue in which the place was given.
+    /// The epoch in which the place was given.
     pub epoch: Epoch,
     /// Whose place it is.
     pub id: PlaceId,
@@ -71,7 +71,7 @@ impl PlaceRef {
     }
 }
 
-/// The last ticket a queue gives: beyond it a double could no longer tell two apart.
+/// The last ticket a queue gives: beyond it two tickets could be the same double.
 pub const MAX_TICKET: Ticket = (1 << 53) - 1;
 
 /// No visitor polls more often than this …
@@ -84,11 +84,11 @@ const LATEST_POLL: Duration = Duration::from_secs(20);
 pub struct Place {
     /// Its number.
     pub ticket: Ticket,
-    /// Where it stands.
+    /// Its status, with what belongs to it.
     pub standing: Standing,
 }
 
-/// Where a place stands, for its holder.
+/// The status of a place, for its holder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// In line.
@@ -120,7 +120,7 @@ pub enum Wait {
         /// What nine in ten will not exceed, where slow times are known.
         eta_p90: Option<Duration>,
     },
-    /// Nobody knows: promotion stands, or there was no turn yet.
+    /// Unknown: promotion pauses, or there was no turn yet.
     Unknown {
         /// How many are promoted before it, the returned too.
         before: u64,
@@ -128,7 +128,7 @@ pub enum Wait {
 }
 
 impl Place {
-    /// Where it stands, in a word.
+    /// Its status, in a word.
     pub fn status(&self) -> Status {
         match self.standing {
             Standing::Waiting { .. } => Status::Waiting,
@@ -211,7 +211,7 @@ numbered! {
         Abandoned = "abandoned",
         /// An operator removed it.
         Evicted = "evicted",
-        /// The store lost it, or the queue began a new life.
+        /// The store lost it, or the queue was reset.
         Lost = "lost",
         /// It ended too long ago to say why.
         Ended = "ended",

@@ -1,4 +1,4 @@
-//! What the scripts tell of places.
+//! What the scripts reply about places.
 
 use std::time::Duration;
 

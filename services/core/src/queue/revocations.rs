@@ -7,7 +7,7 @@ use crate::store::{Error, Repeat};
 /// One reading of the list of active places that ended before their time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revocations {
-    /// The present life of the queue.
+    /// The present epoch of the queue.
     pub epoch: Epoch,
     /// Queue time at the reading, in microseconds.
     pub queue_time_us: u64,
@@ -15,7 +15,7 @@ pub struct Revocations {
     pub local_answers: bool,
     /// The version of the list; only grows.
     pub version: u64,
-    /// Whether `ended` names all since the version that was asked for.
+    /// Whether `ended` names all since the requested version.
     pub whole: bool,
     /// Who ended since then.
     pub ended: Vec<(PlaceId, Ticket)>,
@@ -23,7 +23,7 @@ pub struct Revocations {
 
 impl Queue {
     /// Which active places ended before their time since a version of the list; without one, only
-    /// the version is told. Slow answers are useless, so a reading is never repeated.
+    /// the version is returned. Slow answers are useless, so a reading is never repeated.
     pub async fn revocations(&self, since: Option<u64>) -> Result<Revocations, Error> {
         let since = since.map(|version| version.to_string()).unwrap_or_default();
         let args = self.entity().args().with(since);

@@ -20,7 +20,7 @@ pub struct Promotion {
     pub more: bool,
     /// How late the slice or batch was.
     pub lag: Duration,
-    /// Heads of the line passed over because they were not seen for `idle_ttl`.
+    /// Heads of the line skipped because they were not seen for `idle_ttl`.
     pub away: u64,
     /// Heads of the line that were never polled.
     pub abandoned: u64,
@@ -28,18 +28,18 @@ pub struct Promotion {
     pub step: Option<StepReason>,
     /// How long the promoted waited, to a second: (places, wait).
     pub waits: Vec<(u64, Duration)>,
-    /// What every 64th of them had been told when it joined, and the truth.
+    /// The estimate that every 64th of them got at the join, and the true wait.
     pub estimates: Vec<(Duration, Duration)>,
 }
 
 /// What one sweep cleared away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
-    /// Turns that nobody took in time.
+    /// Turns that were not claimed in time.
     pub unclaimed: u64,
     /// Sessions that ended.
     pub expired: u64,
-    /// Places passed over from now on.
+    /// Places skipped from now on.
     pub away: u64,
     /// Places gone: never polled, or away for `keep_ttl`.
     pub abandoned: u64,
@@ -121,8 +121,8 @@ impl Queue {
             promotion.waits.push((reply.count()?, Duration::from_millis(reply.count()?)));
         }
         for _ in 0..reply.count()? {
-            let told = Duration::from_millis(reply.count()?);
-            promotion.estimates.push((told, Duration::from_millis(reply.count()?)));
+            let estimate = Duration::from_millis(reply.count()?);
+            promotion.estimates.push((estimate, Duration::from_millis(reply.count()?)));
         }
         Ok(promotion)
     }

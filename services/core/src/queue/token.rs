@@ -24,7 +24,7 @@ const KIND: Kind = Kind {
 pub struct Token {
     /// The place it proves.
     pub place: PlaceRef,
-    /// The visitor it was given to, when a backend vouched for one.
+    /// The visitor it was given to, when a backend signed its identity.
     pub visitor_id: Option<String>,
 }
 

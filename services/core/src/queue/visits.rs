@@ -32,10 +32,10 @@ pub enum Join {
     },
 }
 
-/// The answer to whoever names a place.
+/// The answer to a call that names a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Visit {
-    /// The place as it stands now.
+    /// The place as it is now.
     Here(Place),
     /// A claim before the turn has come.
     NotReady(Place),
@@ -95,7 +95,7 @@ impl Queue {
         self.entity().seeded(&scripts::JOIN, ask).await
     }
 
-    /// Where a place stands. A waiting place counts as seen. Claims nothing.
+    /// The status of a place. A waiting place counts as seen. Claims nothing.
     pub async fn place(&self, of: PlaceRef) -> Result<Visit, Error> {
         self.visit(&self.lanes().place, of.into()).await
     }
@@ -114,7 +114,7 @@ impl Queue {
 
     /// The authorize behind a join at the gate: the session that it begins lasts no longer than
     /// `unproven_ttl`, until [`authorize`](Self::authorize), [`claim`](Self::claim) or
-    /// [`renew`](Self::renew) is asked for it by its token.
+    /// [`renew`](Self::renew) shows its token.
     pub async fn authorize_joined(&self, of: PlaceRef) -> Result<Visit, Error> {
         self.visit(&self.lanes().authorize, NamedPlace { place: of, how: How::Joined }).await
     }
@@ -126,14 +126,14 @@ impl Queue {
 
     /// Gives up a place in line or a turn, or finishes a session.
     pub async fn leave(&self, of: PlaceRef) -> Result<Leave, Error> {
-        Ok(match self.ask_of(&self.lanes().leave, of.into()).await? {
+        Ok(match self.submit(&self.lanes().leave, of.into()).await? {
             VisitReply::Ended(Code::Ok, reason) => Leave::Left(reason),
             VisitReply::Ended(..) | VisitReply::Present(..) => Leave::Already,
         })
     }
 
     async fn visit(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Visit, Error> {
-        Ok(match self.ask_of(lane, item).await? {
+        Ok(match self.submit(lane, item).await? {
             VisitReply::Ended(_, reason) => Visit::Gone(reason),
             VisitReply::Present(Code::NotReady, place) => Visit::NotReady(place),
             VisitReply::Present(Code::NotActive, place) => Visit::NotActive(place),
@@ -141,7 +141,7 @@ impl Queue {
         })
     }
 
-    async fn ask_of(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<VisitReply, Error> {
+    async fn submit(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<VisitReply, Error> {
         self.entity().seeded(lane.script(), || lane.submit(item)).await
     }
 }
@@ -157,13 +157,13 @@ struct NamedPlace {
     how: How,
 }
 
-/// How authorize is asked.
+/// How authorize is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Plain = 0,
     /// An active place is renewed.
     Renewing = 1,
-    /// A join at the gate has just given the place, and nobody has shown its token.
+    /// A join at the gate has just given the place, and no client has shown its token.
     Joined = 2,
 }
 

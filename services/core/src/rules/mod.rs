@@ -24,7 +24,7 @@ pub struct Rule {
     pub name: &'static str,
     /// What a value may be.
     pub kind: Kind,
-    /// The value where nobody says anything; `None`: no such rule.
+    /// The value when none is set; `None`: no such rule.
     pub default: fn() -> Option<Value>,
     /// What it means, in a sentence.
     pub doc: &'static str,
@@ -114,10 +114,10 @@ pub enum Value {
     Amounts(Amounts),
 }
 
-/// How the values of two rules must stand to each other, where both are set.
+/// How the values of two rules must compare, where both are set.
 #[derive(Debug)]
 pub struct Relation {
-    /// The rule that is said to be wrong, unless only the other one was changed.
+    /// The rule that is reported as wrong, unless only the other one was changed.
     pub rule: Rule,
     /// Whether it must be at least the other; else at most.
     pub at_least: bool,

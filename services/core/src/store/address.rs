@@ -1,4 +1,4 @@
-//! An address of the store, and what may be told of one.
+//! An address of the store, and what may be shown of one.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl Address {
         self.0.as_str()
     }
 
-    /// Whether a password stands in the address.
+    /// Whether the address has a password.
     pub fn has_password(&self) -> bool {
         self.0.password().is_some()
             || self.0.query_pairs().any(|(name, _)| name.starts_with("pass"))
@@ -62,7 +62,7 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let mut shown = self.0.clone();
-        // These fail only for addresses without a host, and those have nobody there.
+        // These fail only for addresses without a host, which have no user.
         if self.0.password().is_some() {
             let _ = shown.set_password(Some("***"));
         } else if !self.0.username().is_empty() {
@@ -80,8 +80,8 @@ impl fmt::Debug for Address {
     }
 }
 
-/// A text that is, or was meant as, an address, as far as it may be told: nothing where it may hold
-/// a password and cannot be read as an address, so that nobody knows where.
+/// A text that is, or was meant as, an address, as far as it may be shown: nothing where it may
+/// hold a password at an unknown position, because it cannot be read as an address.
 pub fn redacted(text: &str) -> Option<String> {
     if text.contains("://")
         && let Some(address) = Address::parse(text)

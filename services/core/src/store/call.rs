@@ -257,7 +257,7 @@ impl Call<'_> {
         }
     }
 
-    /// Sends once and tells the connection how it went.
+    /// Sends once and reports the outcome to the connection.
     async fn send(
         &self,
         live: &Live,

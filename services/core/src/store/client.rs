@@ -118,7 +118,7 @@ impl Addresses {
         }
     }
 
-    /// Built anew for every connect: a Sentinel connection kept from last time may be as dead as
+    /// Built for every connect: a Sentinel connection kept from last time may be as dead as
     /// the primary's.
     fn sentinel(&self, master: &str) -> RedisResult<SentinelClientBuilder> {
         let own = self.addresses[0].redis_settings();
@@ -181,7 +181,7 @@ impl Addresses {
     }
 }
 
-/// Whoever sends sets the budget of an answer.
+/// Without a response time-out: the sender has its own.
 fn connection_config(within: Duration) -> redis::AsyncConnectionConfig {
     redis::AsyncConnectionConfig::new()
         .set_connection_timeout(Some(within))

@@ -8,7 +8,7 @@ use super::Args;
 /// Where a script takes the time from.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The store's `TIME`, asked inside the script. Production knows no other.
+    /// The store's `TIME`, read inside the script. Production uses no other.
     #[default]
     Store,
     /// Microseconds since 1970 that a test moves.

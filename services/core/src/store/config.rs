@@ -11,7 +11,7 @@ use super::{Address, address::redacted};
 pub enum Mode {
     /// One server, or one address that always leads to the primary.
     Single,
-    /// The addresses are Sentinels; they are asked for the primary of this name.
+    /// The addresses are Sentinels; they return the primary of this name.
     Sentinel {
         /// The name under which the Sentinels watch the primary.
         master: String,

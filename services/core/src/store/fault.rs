@@ -7,7 +7,7 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 pub(super) enum Fault {
     /// The node does not know the script; nothing was executed.
     NoScript,
-    /// The slot is moving or has moved: nothing was executed, and this node has to be asked.
+    /// The slot is moving or has moved: nothing was executed, and this node has to be called.
     Redirect {
         /// Its host.
         host: String,
@@ -22,7 +22,7 @@ pub(super) enum Fault {
     Refused(String),
     /// Nothing was executed: the store has no memory left for it.
     Full,
-    /// Nothing was executed: the user has no permission, until somebody gives it.
+    /// Nothing was executed: the user has no permission, until an operator grants it.
     Forbidden(String),
     /// The connection broke; the command may have been executed.
     Broken(String),
@@ -89,7 +89,7 @@ fn is_forbidden_inside(error: &RedisError) -> bool {
     let detail = error.detail().unwrap_or_default();
     ["The user executing the script can't", "ACL failure in script"]
         .iter()
-        .any(|said| detail.contains(said))
+        .any(|message| detail.contains(message))
 }
 
 /// Redis 6.2 wraps an error that a command raised in a script: `ERR Error running script (call to

@@ -55,14 +55,14 @@ pub trait Batch: Send + Sync + 'static {
         1
     }
 
-    /// What to do about a call of these items whose effect is unknown; idempotent unless said
-    /// otherwise.
+    /// What to do about a call of these items whose effect is unknown; idempotent unless
+    /// overridden.
     fn repeat(&self, _items: &[Self::Item]) -> Repeat {
         Repeat::IfUnknown
     }
 }
 
-/// The way to one batched operation. A clone is another handle; the lane ends with the last.
+/// The queue of one batched operation. A clone is another handle; the lane ends with the last.
 pub struct Lane<B: Batch> {
     sender: mpsc::Sender<Waiting<B>>,
     store: Store,
@@ -155,7 +155,7 @@ impl<B: Batch> Runner<B> {
                 };
                 self.distribute(outcomes, &mut in_flight);
                 items.clear();
-                // Whoever is about to ask asks before the next call goes: a larger one costs less.
+                // Callers that are ready join the next call: a larger one costs less per item.
                 tokio::task::yield_now().await;
             }
         }

@@ -1,10 +1,10 @@
-//! The end of a connection, told to whoever keeps it and to whoever depends on it.
+//! The end of a connection, signalled to the task that keeps it and to all that depend on it.
 
 use std::{pin::pin, sync::OnceLock};
 
 use tokio::sync::Notify;
 
-/// Tells, once, that a connection is of no more use.
+/// Signals, once, that a connection is of no more use.
 #[derive(Default)]
 pub(super) struct Loss {
     reason: OnceLock<String>,
@@ -27,13 +27,13 @@ impl Loss {
     /// Waits until the connection is given up.
     pub(super) async fn until_lost(&self) -> &str {
         loop {
-            let mut told = pin!(self.lost.notified());
-            // From here on it is told, so a loss after the look is not missed.
-            told.as_mut().enable();
+            let mut signal = pin!(self.lost.notified());
+            // From here on it gets the signal, so a loss after the look is not missed.
+            signal.as_mut().enable();
             if let Some(reason) = self.lost() {
                 return reason;
             }
-            told.await;
+            signal.await;
         }
     }
 }

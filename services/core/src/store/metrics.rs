@@ -83,7 +83,7 @@ impl Metrics {
         })
     }
 
-    /// The children of `script`; resolved anew for a script that was not named at the start.
+    /// The children of `script`; resolved each time for a script that was not named at the start.
     pub(super) fn operation(&self, script: &'static Script) -> Arc<Operation> {
         self.operations
             .iter()

@@ -2,7 +2,7 @@
 //!
 //! - [`Store`] keeps the connection and sends scripts; every call of the program passes
 //!   [`Store::call`]. It knows what a failure means: nothing was executed ([`Error::Unavailable`],
-//!   [`Error::Forbidden`], [`Error::Full`]) or nobody can tell ([`Error::Unknown`]).
+//!   [`Error::Forbidden`], [`Error::Full`]) or the effect is unknown ([`Error::Unknown`]).
 //! - [`Lane`] lets requests that arrive while a call is in flight share the next one; [`Sharded`]
 //!   is one lane over several hash tags, or on Cluster a lane for each.
 //! - [`Subscription`] listens to a channel, on a connection of its own.
@@ -43,4 +43,4 @@ pub use script::Script;
 pub(crate) use script::scripts;
 pub use server::{ServerReport, Warning};
 pub use sharded::Sharded;
-pub use subscription::{Heard, Subscription};
+pub use subscription::{Notice, Subscription};

@@ -1,5 +1,5 @@
-//! Who waits in a lane, and whose call is under way: both oldest first, so that one look at the
-//! front tells whose time is up.
+//! Items that wait in a lane, and items whose call is under way: both oldest first, so that the
+//! front shows whose time is up.
 
 use std::collections::VecDeque;
 
@@ -56,7 +56,7 @@ impl<B: Batch> Pending<B> {
 
     /// Those whose time was up before they were sent.
     pub(super) fn expired(&mut self, now: Instant) -> impl Iterator<Item = Slot<B::Outcome>> {
-        // Who comes later has a later deadline than the call in flight: one look is enough.
+        // Deadlines are queued in order, so checking the front is enough.
         while self.drained.len() < self.receiver.max_capacity()
             && let Ok(waiting) = self.receiver.try_recv()
         {

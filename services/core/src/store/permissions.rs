@@ -19,12 +19,12 @@ static PERMISSIONS: Script = Script::new(
     include_str!("../../../../lua/store/permissions.lua"),
     Constants::shared,
 );
-/// Ours, like every key; nothing ever stands there.
+/// Ours, like every key; it never holds anything.
 const KEY: &str = "anteroom:v1:permissions";
 
 /// What the user has no permission for, as an ACL rule writes it: `+zadd ~anteroom:* &anteroom:*`.
 /// `None` when nothing is refused. A server that answers nothing else fails at once; after that,
-/// any other failure is left to whoever meets it next.
+/// any other failure is left to the next call.
 pub(super) async fn missing(link: &Link) -> RedisResult<Option<String>> {
     let mut missing = Vec::new();
     let mut note = |rule: &str, outcome: &RedisResult<Value>| {

@@ -39,8 +39,8 @@ macro_rules! reply_codes {
                 }
             }
 
-            /// The one of this number, which `numbers` told.
-            #[allow(dead_code, reason = "where a script tells its codes among numbers")]
+            /// The one of this number, which is one of `numbers`.
+            #[allow(dead_code, reason = "not every script returns its codes among numbers")]
             $visibility fn of(number: u64, numbers: &$crate::store::Numbers) -> Result<Self, Error> {
                 Self::numbered(number)
                     .ok_or_else(|| numbers.error(format!("unknown code {number}")))
@@ -102,7 +102,7 @@ impl Reply {
         u64::try_from(number).map_err(|_| self.error(format!("{number} where a count belongs")))
     }
 
-    /// An integer where -1 stands for unknown.
+    /// An integer where -1 is unknown.
     pub(crate) fn known(&mut self) -> Result<Option<u64>, Error> {
         Ok(u64::try_from(self.integer()?).ok())
     }
@@ -160,7 +160,7 @@ impl Numbers {
     pub(crate) fn double(&mut self) -> Result<f64, Error> {
         let rest = self.bytes.get(self.read..).unwrap_or_default();
         let Some((double, _)) = rest.split_first_chunk() else {
-            return Err(self.error("fewer outcomes than were asked for"));
+            return Err(self.error("fewer outcomes than items"));
         };
         self.read += double.len();
         Ok(f64::from_be_bytes(*double))
@@ -187,7 +187,7 @@ impl Numbers {
         if self.read == self.bytes.len() {
             Ok(())
         } else {
-            Err(self.error("more outcomes than were asked for"))
+            Err(self.error("more outcomes than items"))
         }
     }
 }

@@ -16,9 +16,9 @@ pub struct ServerReport {
     pub server: String,
     /// Its own version; Valkey's, not the Redis version it claims to be compatible with.
     pub version: String,
-    /// What happens when memory is full; `None` if the server does not tell.
+    /// What happens when memory is full; `None` if the server does not show it.
     pub maxmemory_policy: Option<String>,
-    /// Whether every write is appended to a file; `None` if the server does not tell.
+    /// Whether every write is appended to a file; `None` if the server does not show it.
     pub append_only: Option<bool>,
 }
 
@@ -108,8 +108,8 @@ impl Store {
     pub async fn check_server(&self) -> Result<ServerReport, Error> {
         let live = self.live()?;
         let info = command(&["INFO"]);
-        let asked = live.link.send_to_all(&info);
-        let replies = tokio::time::timeout(self.config().request_timeout, asked)
+        let sent = live.link.send_to_all(&info);
+        let replies = tokio::time::timeout(self.config().request_timeout, sent)
             .await
             .map_err(|_| Error::Unavailable("INFO got no answer in time".to_owned()))?
             .map_err(|error| match permissions::is_refusal(&error) {

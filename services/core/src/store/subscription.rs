@@ -1,7 +1,8 @@
-//! Listening to a channel: a connection of its own, for as long as somebody listens.
+//! Listening to a channel: a connection of its own, for as long as there is a listener.
 //!
-//! Pub/Sub keeps nothing: what is said while nobody is connected is lost. So each new connection is
-//! told of too, and whoever must not miss anything looks for it then, and now and then besides.
+//! Pub/Sub keeps nothing: messages are lost while the listener is not connected. So each new
+//! connection is a notice too. A listener that must not miss anything checks the state then, and
+//! from time to time besides.
 
 use std::{
     convert::Infallible,
@@ -32,23 +33,23 @@ use super::{
 
 /// The first pause between two attempts to connect, and the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
-/// How often the connection is asked for a sign of life: no message tells nothing.
+/// How often the connection is probed: silence means nothing.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// What is heard of a channel.
+/// What a listener is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// A connection is in place, the first or another one. What was said before is lost.
+pub enum Notice {
+    /// A connection is in place, the first or another one. Earlier messages are lost.
     Connected,
-    /// Something was said, once or several times since the last look.
+    /// Messages came, one or several since the last notice.
     Message,
 }
 
 /// Listens to one channel of the store until it is dropped.
 #[derive(Debug)]
 pub struct Subscription {
-    ear: Arc<Ear>,
-    /// The task that keeps the connection hears of its end.
+    mailbox: Arc<Mailbox>,
+    /// Ends the task that keeps the connection.
     _stop: oneshot::Sender<()>,
 }
 
@@ -59,62 +60,62 @@ impl Subscription {
         addresses: Arc<Addresses>,
         channel: String,
     ) -> Self {
-        let ear = Arc::<Ear>::default();
+        let mailbox = Arc::<Mailbox>::default();
         let (stop, stopped) = oneshot::channel();
-        let listener = Listener { config, shared, addresses, channel, ear: ear.clone() };
+        let listener = Listener { config, shared, addresses, channel, mailbox: mailbox.clone() };
         tokio::spawn(async move {
             tokio::select! {
                 () = listener.keep() => {}
                 _ = stopped => {}
             }
         });
-        Self { ear, _stop: stop }
+        Self { mailbox, _stop: stop }
     }
 
-    /// Waits for the next that is heard. May be dropped at any time: nothing is lost by it. For one
+    /// Waits for the next notice. May be dropped at any time: nothing is lost by it. For one
     /// task at a time.
-    pub async fn next(&self) -> Heard {
+    pub async fn next(&self) -> Notice {
         loop {
-            if let Some(heard) = self.ear.take() {
-                return heard;
+            if let Some(notice) = self.mailbox.take() {
+                return notice;
             }
-            self.ear.something.notified().await;
+            self.mailbox.something.notified().await;
         }
     }
 }
 
-/// What was heard and not yet told. However much is said, this is all that is kept.
+/// Notices that were not taken yet. However many messages come, this is all that is kept.
 #[derive(Debug, Default)]
-struct Ear {
+struct Mailbox {
     connected: AtomicBool,
     message: AtomicBool,
     something: Notify,
 }
 
-impl Ear {
-    fn hear(&self, heard: Heard) {
-        match heard {
-            Heard::Connected => self.connected.store(true, Release),
-            Heard::Message => self.message.store(true, Release),
+impl Mailbox {
+    fn add(&self, notice: Notice) {
+        match notice {
+            Notice::Connected => self.connected.store(true, Release),
+            Notice::Message => self.message.store(true, Release),
         }
         self.something.notify_one();
     }
 
-    fn take(&self) -> Option<Heard> {
+    fn take(&self) -> Option<Notice> {
         if self.connected.swap(false, AcqRel) {
-            return Some(Heard::Connected);
+            return Some(Notice::Connected);
         }
-        self.message.swap(false, AcqRel).then_some(Heard::Message)
+        self.message.swap(false, AcqRel).then_some(Notice::Message)
     }
 }
 
-/// Who keeps the connection.
+/// The task that keeps the connection.
 struct Listener {
     config: Config,
     shared: Arc<Shared>,
     addresses: Arc<Addresses>,
     channel: String,
-    ear: Arc<Ear>,
+    mailbox: Arc<Mailbox>,
 }
 
 impl Listener {
@@ -131,11 +132,11 @@ impl Listener {
                         tracing::info!(channel = self.channel, "listening to the store again");
                     }
                     (pause, fails) = (BACK_OFF.0, false);
-                    self.ear.hear(Heard::Connected);
+                    self.mailbox.add(Notice::Connected);
                     self.watch_over(&live, &link, &loss).await;
                 }
                 Err(reason) => {
-                    // The store tells of itself.
+                    // The store logs its own outage.
                     if !fails && self.shared.live().is_some() {
                         tracing::warn!(
                             channel = self.channel,
@@ -155,10 +156,10 @@ impl Listener {
     /// Connects and subscribes; of a cluster to one node after the other, for each hears it all.
     async fn connect(&self, attempt: usize, loss: &Arc<Loss>) -> Result<Link, String> {
         let within = self.config.connect_timeout;
-        let (ear, lost) = (self.ear.clone(), loss.clone());
+        let (mailbox, lost) = (self.mailbox.clone(), loss.clone());
         let on_push = move |push: PushInfo| {
             match push.kind {
-                PushKind::Message => ear.hear(Heard::Message),
+                PushKind::Message => mailbox.add(Notice::Message),
                 PushKind::Disconnection => lost.lose("the server closed the connection"),
                 _ => {}
             }
@@ -169,7 +170,7 @@ impl Listener {
             link.subscribe(&self.channel).await?;
             RedisResult::Ok(link)
         };
-        // Sentinels are asked one after the other, and some may be dead.
+        // Sentinels are tried one after the other, and some may be dead.
         let connects = u32::try_from(self.config.urls.len()).unwrap_or(u32::MAX).saturating_add(1);
         match timeout(within.saturating_mul(connects), steps).await {
             Ok(Ok(link)) => Ok(link),

@@ -50,7 +50,7 @@ pub(super) struct Live {
     last_timeout: Mutex<Instant>,
     /// A call has failed in a way that a missing permission explains.
     permissions_suspect: AtomicBool,
-    /// A call was forbidden, and that was said.
+    /// A call was forbidden, and the log shows it.
     forbidden: AtomicBool,
     /// All keys of a call must lie in one slot.
     pub(super) has_slots: bool,
@@ -218,7 +218,7 @@ impl Shared {
         self.down.send_replace(down);
     }
 
-    /// Says why, unless that has been said.
+    /// Logs why, unless the log shows it already.
     fn cannot_be_used(&self, store: &str, down: Down) {
         if *self.down.borrow() == down {
             return;
@@ -322,7 +322,7 @@ async fn watch_over(live: &Live, within: Duration) -> &str {
     let probing = async {
         loop {
             sleep(PROBE_EVERY).await;
-            // Asked again at once, so that a dead link is known after three answers that did not
+            // Probed again at once, so that a dead link is known after three answers that did not
             // come, not after three seconds more.
             loop {
                 let sent = Instant::now();
@@ -417,7 +417,7 @@ async fn refuse_replica(link: &Link) -> Result<(), String> {
             Err("the server is a read-only replica".to_owned())
         }
         Ok(_) => Ok(()),
-        // An ACL that forbids the question leaves it open; the READONLY reply still tells.
+        // Where an ACL forbids INFO it stays unknown; the READONLY reply still shows it.
         Err(error) if permissions::is_refusal(&error) => Ok(()),
         Err(error) => Err(error.to_string()),
     }

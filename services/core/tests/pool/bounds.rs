@@ -1,6 +1,6 @@
 //! What a call of a script touches, and what is left of it.
 
-use anteroom_core::pool::{Answer, Asked, Pool};
+use anteroom_core::pool::{AmountRequest, Answer, Pool};
 use futures_util::future::join_all;
 
 use super::money::{draw, funded, hold, look, tick, units};
@@ -8,7 +8,7 @@ use super::support::{SECOND, START, TimedStore};
 
 async fn hold_many(pool: &Pool, count: u64) {
     let ids: Vec<_> = (0..count).map(|n| format!("many {n}")).collect();
-    let one = Asked::Amount(units(1));
+    let one = AmountRequest::Amount(units(1));
     let held = join_all(ids.iter().map(|id| pool.hold(&one, id))).await;
     assert!(held.iter().all(|held| matches!(held, Ok(Answer::Done(_)))));
 }
@@ -36,7 +36,7 @@ async fn promise_13_a_call_takes_back_fifty_holds_at_most() {
     // The calls that draws share: each takes back fifty.
     world.redis.forget_calls().await;
     let ids: Vec<_> = (0..64).map(|n| n.to_string()).collect();
-    let one = Asked::Amount(units(1));
+    let one = AmountRequest::Amount(units(1));
     join_all(ids.iter().map(|id| pool.draw(&one, id))).await;
     let (calls, written) = (world.redis.evalsha_calls().await, world.redis.calls("xadd").await);
     assert_eq!(written, 64 + 50 * calls);
@@ -58,7 +58,7 @@ async fn callers_share_the_sweep_of_ended_holds() {
     all_end(&world, &pool).await;
     world.redis.forget_calls().await;
     let ids: Vec<_> = (0..CALLERS).map(|n| n.to_string()).collect();
-    let everything = Asked::Amount(units(HOLDS));
+    let everything = AmountRequest::Amount(units(HOLDS));
     let begun = std::time::Instant::now();
     let drawn = join_all(ids.iter().map(|id| pool.draw(&everything, id))).await;
     let paid = drawn.iter().filter(|drawn| matches!(drawn, Ok(Answer::Done(_)))).count();

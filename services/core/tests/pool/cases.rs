@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, HoldState, Refusal, Rules, Sums};
+use anteroom_core::pool::{AmountRequest, Answer, HoldState, Refusal, Rules, Sums};
 use anteroom_core::rules::Name;
 use futures_util::future::join_all;
 
@@ -56,7 +56,7 @@ async fn promise_10_options_are_offered_only_while_their_maximum_is_covered() {
         let offered = snapshot.options().filter(|(_, _, available)| *available);
         offered.map(|(name, _, _)| name.to_owned()).collect::<Vec<_>>()
     };
-    let option = |name: &str| Asked::Option(Name::new(name).expect("a name"));
+    let option = |name: &str| AmountRequest::Option(Name::new(name).expect("a name"));
     assert_eq!(offered().await, ["five", "one", "twenty"]);
     pool.draw(&option("twenty"), "1").await.expect("an answer");
     assert_eq!(offered().await, ["five", "one"]);

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, HoldId, Pool, Refusal, Rules};
+use anteroom_core::pool::{AmountRequest, Answer, HoldId, Pool, Refusal, Rules};
 use anteroom_core::store::{Config, Error, Store};
 use anteroom_testkit::{Cut, PATIENCE, Proxy, Redis};
 use rand::rngs::StdRng;
@@ -31,14 +31,15 @@ impl Payment {
     /// Asks for it; whether it is paid.
     async fn ask(&self, pool: &Pool) -> Result<bool, Error> {
         let told = match self {
-            Self::Draw { id, amount } => match pool.draw(&Asked::Amount(units(*amount)), id).await?
-            {
-                Answer::Done(it) | Answer::Repeated(it) => it.amount,
-                Answer::Refused(refusal) => {
-                    is_short(refusal, *amount);
-                    return Ok(false);
+            Self::Draw { id, amount } => {
+                match pool.draw(&AmountRequest::Amount(units(*amount)), id).await? {
+                    Answer::Done(it) | Answer::Repeated(it) => it.amount,
+                    Answer::Refused(refusal) => {
+                        is_short(refusal, *amount);
+                        return Ok(false);
+                    }
                 }
-            },
+            }
             Self::Settle { hold, amount } => match pool.settle(*hold, units(*amount)).await? {
                 Answer::Done(it) | Answer::Repeated(it) => it.amount,
                 // It was cancelled, settled for another amount, or is over and not covered.
@@ -118,7 +119,7 @@ impl Caller {
 
     async fn holds(&mut self, id: &str, amount: u64, times: u32) {
         for _ in 0..times {
-            let asked = Asked::Amount(units(amount));
+            let asked = AmountRequest::Amount(units(amount));
             let held = self.pool.hold(&asked, id);
             match gives_up_now_and_then(self.random.random(), held).await {
                 Some(Answer::Done(it) | Answer::Repeated(it)) => self.holds.push(it.id),

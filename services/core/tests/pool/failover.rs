@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, OnFailover, Refusal, Rules};
+use anteroom_core::pool::{AmountRequest, Answer, OnFailover, Refusal, Rules};
 use anteroom_core::store::Config;
 use anteroom_testkit::{PERMISSIONS, Redis};
 
@@ -38,7 +38,7 @@ async fn after_a_failover_a_pool_that_holds_moves_no_money_until_it_is_confirmed
     let (holds, continues) =
         (open(&after, "holds", held_back()), open(&after, "continues", funded(100)));
     assert_eq!(is_refused(draw(&holds, 5, "c").await), Refusal::Unconfirmed);
-    let refused = holds.hold(&Asked::Amount(units(1)), "d").await.expect("an answer");
+    let refused = holds.hold(&AmountRequest::Amount(units(1)), "d").await.expect("an answer");
     assert_eq!(is_refused(refused), Refusal::Unconfirmed);
     assert_eq!(holds.settle(held.id, units(1)).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
     assert_eq!(holds.cancel(held.id).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
@@ -81,7 +81,7 @@ async fn no_hold_ends_while_a_pool_waits_to_be_confirmed() {
     assert_eq!(sums(&pool).await, before);
     assert_eq!(pool.settle(kept.id, units(50)).await, Ok(Answer::Refused(Refusal::Unconfirmed)));
     assert!(matches!(draw(&pool, 10, "paid").await, Answer::Repeated(_)));
-    let again = pool.hold(&Asked::Amount(units(60)), "kept").await.expect("an answer");
+    let again = pool.hold(&AmountRequest::Amount(units(60)), "kept").await.expect("an answer");
     assert!(matches!(again, Answer::Repeated(hold) if hold.expires_in == Duration::from_secs(8)));
     assert_eq!(pool.confirm().await, Ok(Answer::Done(())));
     assert!(matches!(pool.settle(kept.id, units(50)).await, Ok(Answer::Done(_))));

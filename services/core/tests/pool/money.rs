@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Asked, Drawn, Hold, Pool, Refusal, Rules, Snapshot, Sums};
+use anteroom_core::pool::{
+    AmountRequest, Answer, Drawn, Hold, Pool, Refusal, Rules, Snapshot, Sums,
+};
 use anteroom_core::rules::{Amount, Amounts};
 use anteroom_core::store::Store;
 
@@ -35,11 +37,11 @@ pub fn units(amount: u64) -> Amount {
 }
 
 pub async fn draw(pool: &Pool, amount: u64, id: &str) -> Answer<Drawn> {
-    pool.draw(&Asked::Amount(units(amount)), id).await.expect("an answer")
+    pool.draw(&AmountRequest::Amount(units(amount)), id).await.expect("an answer")
 }
 
 pub async fn try_hold(pool: &Pool, amount: u64, id: &str) -> Answer<Hold> {
-    pool.hold(&Asked::Amount(units(amount)), id).await.expect("an answer")
+    pool.hold(&AmountRequest::Amount(units(amount)), id).await.expect("an answer")
 }
 
 pub async fn hold(pool: &Pool, amount: u64, id: &str) -> Hold {

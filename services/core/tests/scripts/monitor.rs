@@ -5,7 +5,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Everything that Redis is asked from now on.
+/// Every command that Redis gets from now on.
 pub struct Monitor<'a> {
     redis: &'a Redis,
     lines: BufReader<TcpStream>,

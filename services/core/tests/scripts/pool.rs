@@ -1,7 +1,7 @@
 //! The pools' part: every operation called, and what its arguments repeat.
 
 use anteroom_core::Kind as _;
-use anteroom_core::pool::{Answer, Asked, Pool, Rules};
+use anteroom_core::pool::{AmountRequest, Answer, Pool, Rules};
 use anteroom_core::rules::{Amount, Amounts, Name};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -12,7 +12,7 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
     name: Pool::NAME,
     folder: Pool::FOLDER,
     repeated: &[
-        ("(asked)*", |items| items.iter().all(|item| item.len() >= 16)),
+        ("(request)*", |items| items.iter().all(|item| item.len() >= 16)),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
     ],
     call_everything: |store| Box::pin(call_everything(store)),
@@ -26,13 +26,13 @@ async fn call_everything(store: &Store) {
     let options = Amounts::new([("small".to_owned(), 1)]).expect("amounts");
     let rules = Rules { funds: Some(1_000), options, ..Rules::default() };
     let pool = Pool::open(store, "p", rules.clone(), 1_000);
-    let asked = |n: u64| match n % 2 {
-        0 => Asked::Amount(units(1 + n)),
-        _ => Asked::Option(Name::new("small").expect("a name")),
+    let request = |n: u64| match n % 2 {
+        0 => AmountRequest::Amount(units(1 + n)),
+        _ => AmountRequest::Option(Name::new("small").expect("a name")),
     };
-    let draws = (0..20).map(|n| (asked(n), n.to_string())).collect::<Vec<_>>();
-    join_all(draws.iter().map(|(asked, id)| pool.draw(asked, id))).await;
-    let holds = join_all(draws.iter().map(|(asked, id)| pool.hold(asked, id))).await;
+    let draws = (0..20).map(|n| (request(n), n.to_string())).collect::<Vec<_>>();
+    join_all(draws.iter().map(|(request, id)| pool.draw(request, id))).await;
+    let holds = join_all(draws.iter().map(|(request, id)| pool.hold(request, id))).await;
     let mut ids = holds.into_iter().map(|hold| match hold.expect("an answer") {
         Answer::Done(hold) => hold.id,
         other => panic!("no hold: {other:?}"),

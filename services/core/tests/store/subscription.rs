@@ -1,6 +1,6 @@
 //! Listening to a channel through everything that breaks.
 
-use anteroom_core::store::{Config, Heard, Mode, Store, Subscription};
+use anteroom_core::store::{Config, Mode, Notice, Store, Subscription};
 use anteroom_testkit::{Cluster, Fault, Log, PATIENCE, PERMISSIONS, Proxy, Redis, Sentinel, until};
 use redis::Value;
 use tokio::time::timeout;
@@ -9,14 +9,14 @@ use crate::support::{brisk, opened, patient};
 
 const CHANNEL: &str = "anteroom:v1:event:{coupon}:wake";
 
-async fn heard(subscription: &Subscription) -> Heard {
+async fn heard(subscription: &Subscription) -> Notice {
     timeout(PATIENCE, subscription.next()).await.expect("something is heard")
 }
 
 /// A subscription that is in place.
 async fn listening(store: &Store) -> Subscription {
     let subscription = store.subscribe(CHANNEL);
-    assert_eq!(heard(&subscription).await, Heard::Connected);
+    assert_eq!(heard(&subscription).await, Notice::Connected);
     subscription
 }
 
@@ -41,12 +41,12 @@ async fn hears(subscription: &Subscription, redis: &Redis) {
 
 /// Waits for a new connection, and passes over messages that were said to the one before.
 async fn connected(subscription: &Subscription) {
-    while heard(subscription).await != Heard::Connected {}
+    while heard(subscription).await != Notice::Connected {}
 }
 
 /// Waits for a message, and passes over further connections.
 async fn message(subscription: &Subscription) {
-    while heard(subscription).await != Heard::Message {}
+    while heard(subscription).await != Notice::Message {}
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn what_is_said_is_heard_and_many_at_once_count_once() {
     let store = opened(&patient(redis.url())).await;
     let (one, two) = (listening(&store).await, listening(&store).await);
     assert_eq!(say(&redis).await, 2);
-    assert_eq!((heard(&one).await, heard(&two).await), (Heard::Message, Heard::Message));
+    assert_eq!((heard(&one).await, heard(&two).await), (Notice::Message, Notice::Message));
     for _ in 0..100 {
         say(&redis).await;
     }
@@ -78,7 +78,7 @@ async fn each_new_connection_is_told_of() {
     redis.restart().await;
     connected(&subscription).await;
     assert_eq!(say(&redis).await, 1);
-    assert_eq!(heard(&subscription).await, Heard::Message);
+    assert_eq!(heard(&subscription).await, Notice::Message);
 }
 
 /// Its own connection goes silent, as one to a machine that is gone; the store's does not.
@@ -121,7 +121,7 @@ async fn behind_sentinel_the_new_primary_is_listened_to() {
     hears(&subscription, &primary).await;
     primary.kill();
     sentinel.names(&replica).await;
-    while heard(&subscription).await != Heard::Connected {}
+    while heard(&subscription).await != Notice::Connected {}
     hears(&subscription, &replica).await;
 }
 
@@ -142,7 +142,7 @@ async fn on_a_cluster_what_any_node_says_is_heard() {
     }
     let connected = connected.expect("one node is listened to");
     cluster.primaries[connected].kill();
-    while heard(&subscription).await != Heard::Connected {}
+    while heard(&subscription).await != Notice::Connected {}
     hears(&subscription, &cluster.primaries[(connected + 1) % 3]).await;
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anteroom_witness::{Call, Heard, Line, Token, Told};
+use anteroom_witness::{Call, Heard, Line, Shown, Token};
 use http_body_util::Full;
 use hyper::{Method, Request, body::Bytes};
 
@@ -54,13 +54,13 @@ impl Caller {
         Self { scene: scene.clone(), visitor, identity: visitor, token: None, door }
     }
 
-    /// Asks once. A join's token is kept; whoever is told nothing turns to the next door.
+    /// Asks once. A join's token is kept; a caller without an answer turns to the next door.
     pub async fn ask(&mut self, call: Call) -> Heard {
         let request = self.request(call);
         let record = &self.scene.record;
         let holds = self.token.as_ref().map(|token| token.place);
         let line = Line::sent(self.visitor, self.identity, call, record.now(), holds);
-        let asked = record.request(Line { door: self.door, ..line });
+        let recorded = record.request(Line { door: self.door, ..line });
         let answer = self.scene.doors.send(self.door, request, self.scene.patience).await;
         let heard = match answer {
             Ok((status, headers, body)) => {
@@ -69,26 +69,26 @@ impl Caller {
             }
             Err(error) => Heard::nothing(error),
         };
-        asked.hears(&heard);
+        recorded.hears(&heard);
         if let Some(token) = &heard.token {
             self.token = Some(token.clone());
         }
-        if heard.told == Told::Nothing {
+        if heard.shown == Shown::Nothing {
             self.turn_to_the_next_door();
         }
         heard
     }
 
-    /// Asks again and again until it is told something such.
+    /// Asks again and again until an answer is such.
     ///
     /// # Panics
     /// When it is not, for long.
-    pub async fn until_told(&mut self, call: Call, is: impl Fn(&Told) -> bool) -> Told {
+    pub async fn ask_until(&mut self, call: Call, is: impl Fn(&Shown) -> bool) -> Shown {
         let end = Instant::now() + 2 * PATIENCE;
         loop {
             let heard = self.ask(call).await;
-            if is(&heard.told) {
-                return heard.told;
+            if is(&heard.shown) {
+                return heard.shown;
             }
             let visitor = self.visitor;
             assert!(Instant::now() < end, "visitor {visitor} asks {call:?}, last heard {heard:?}");

@@ -42,7 +42,7 @@ impl Doors {
         u8::try_from(self.doors.len()).unwrap_or(u8::MAX)
     }
 
-    /// A door stands elsewhere from now on: its admission was started anew.
+    /// A door is elsewhere from now on: its admission was restarted.
     pub fn moved(&self, door: u8, url: &str) {
         *self.door(door) = Door { address: address(url), idle: Vec::new() };
     }

@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use anteroom_witness::{Call, Heard, Told};
+use anteroom_witness::{Call, Heard, Shown};
 
 use super::{Caller, Scene};
 
@@ -29,7 +29,7 @@ pub enum Habit {
     StaysOn,
 }
 
-/// Of two hundred visitors so many have a habit. Whoever drops out is seen by nobody when its turn
+/// Of two hundred visitors so many have a habit. A visitor that drops out is absent when its turn
 /// comes, so each of them hides a slot from the witness for a while: few.
 const HABITS: [(Habit, u32); 6] = [
     (Habit::Faithful, 130),
@@ -96,7 +96,7 @@ impl Crowd {
             ended.done.push(visit.expect("a visit does not panic"));
         }
         ended.unfinished = visits.len();
-        // Their last calls are in the record before anybody reads it.
+        // Their last calls are in the record before it is read.
         visits.shutdown().await;
         ended
     }
@@ -115,37 +115,37 @@ impl Visit {
     /// From the join to the end, and again from the start where the place was lost without fault.
     async fn whole(mut self) -> Habit {
         loop {
-            let mut heard = self.until_told(Call::Join).await;
+            let mut heard = self.ask_until(Call::Join).await;
             loop {
-                let next = match heard.told {
-                    Told::Nothing => Call::Place,
-                    Told::Waiting { .. } if self.ends_in_line() => return self.end().await,
-                    Told::Waiting { .. } => {
+                let next = match heard.shown {
+                    Shown::Nothing => Call::Place,
+                    Shown::Waiting { .. } if self.ends_in_line() => return self.end().await,
+                    Shown::Waiting { .. } => {
                         self.pause(&heard).await;
                         self.tab().await;
                         Call::Place
                     }
-                    Told::Ready { .. } if self.habit == Habit::NeverClaims => return self.habit,
-                    Told::Ready { .. } => self.either(Call::Claim, Call::Authorize),
-                    Told::Active { .. } if self.habit == Habit::StaysOn => return self.habit,
-                    Told::Active { .. } => {
+                    Shown::Ready { .. } if self.habit == Habit::NeverClaims => return self.habit,
+                    Shown::Ready { .. } => self.either(Call::Claim, Call::Authorize),
+                    Shown::Active { .. } if self.habit == Habit::StaysOn => return self.habit,
+                    Shown::Active { .. } => {
                         if self.session().await {
                             return self.end().await;
                         }
                         break;
                     }
-                    Told::Gone { .. } => break,
+                    Shown::Gone { .. } => break,
                 };
-                heard = self.until_told(next).await;
+                heard = self.ask_until(next).await;
             }
         }
     }
 
     /// Asks until an answer says something of the place.
-    async fn until_told(&mut self, call: Call) -> Heard {
+    async fn ask_until(&mut self, call: Call) -> Heard {
         loop {
             let heard = self.caller.ask(call).await;
-            if heard.told != Told::Nothing {
+            if heard.shown != Shown::Nothing {
                 return heard;
             }
             sleep(Duration::from_millis(self.random.random_range(50..250))).await;
@@ -174,7 +174,7 @@ impl Visit {
         for _ in 0..uses {
             sleep((self.stay / uses).mul_f64(self.random.random_range(0.5..1.0))).await;
             let call = self.either(Call::Authorize, Call::Renew);
-            if !matches!(self.until_told(call).await.told, Told::Active { .. }) {
+            if !matches!(self.ask_until(call).await.shown, Shown::Active { .. }) {
                 return false;
             }
         }
@@ -188,7 +188,7 @@ impl Visit {
     /// Leaves, unless it is the habit to say nothing.
     async fn end(&mut self) -> Habit {
         if self.habit != Habit::DropsOut {
-            self.until_told(Call::Leave).await;
+            self.ask_until(Call::Leave).await;
         }
         self.habit
     }

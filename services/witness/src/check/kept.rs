@@ -1,14 +1,14 @@
-//! Promise 5: an acknowledged place is lost by nothing: it stands until what was told, moves only
-//! forward, and ends only for a reason that there was.
+//! Promise 5: an acknowledged place is lost by nothing: it exists until the end that was shown,
+//! moves only forward, and ends only for a reason that there was.
 
 use crate::{
-    Call, Line, Told,
+    Call, Line, Shown,
     place::{Entry, Place},
 };
 
 use super::Violation;
 
-/// Ends are told in whole milliseconds, at the gate in whole seconds.
+/// Ends are shown in whole milliseconds, at the gate in whole seconds.
 const ROUNDING: u64 = 1_002_000;
 
 pub(super) fn check(places: &[Place]) -> Vec<Violation> {
@@ -17,29 +17,29 @@ pub(super) fn check(places: &[Place]) -> Vec<Violation> {
 
 /// The end came too soon, or for no reason.
 fn gone(place: &Place) -> Option<Violation> {
-    let (told, shown) = place.stands_until()?;
-    let until = told.min(place.left_at);
-    let claimed = place.admissions().any(|(_, line)| matches!(line.told, Told::Active { .. }));
+    let (end, proof) = place.exists_until()?;
+    let until = end.min(place.left_at);
+    let claimed = place.admissions().any(|(_, line)| matches!(line.shown, Shown::Active { .. }));
     place.gone().find_map(|(at, line)| {
-        let Told::Gone { reason } = &line.told else { return None };
+        let Shown::Gone { reason } = &line.shown else { return None };
         let accuse = |what: &str| {
             let what = format!("ticket {} is gone ({reason}) {what}", place.held.ticket);
-            Some(Violation::new(5, what, [at, shown]))
+            Some(Violation::new(5, what, [at, proof]))
         };
         match reason.as_str() {
             "lost" => accuse("by the room's own word"),
             "left" | "completed" | "evicted" if line.received < place.left_at => {
-                accuse("and nobody ended it")
+                accuse("and no call ended it")
             }
             "unclaimed" if claimed => accuse("although it was claimed"),
             // A place that was given up is gone for another reason.
             "abandoned" if line.received < place.present_until() => {
-                accuse("and was to stand longer")
+                accuse("and was to last longer")
             }
-            "unclaimed" | "expired" | "abandoned" if line.received < told => {
-                accuse("and was to stand longer")
+            "unclaimed" | "expired" | "abandoned" if line.received < end => {
+                accuse("and was to last longer")
             }
-            _ if line.received < until => accuse("and was to stand longer"),
+            _ if line.received < until => accuse("and was to last longer"),
             _ => None,
         }
     })
@@ -47,23 +47,23 @@ fn gone(place: &Place) -> Option<Violation> {
 
 /// How far a place has come: a later answer never shows less.
 fn progress((_, line): &Entry) -> (u8, u64) {
-    match &line.told {
-        // The gate tells no position.
-        Told::Nothing => (0, 0),
-        Told::Waiting { position } => (1, u64::MAX - position.unwrap_or(u64::MAX)),
-        Told::Ready { .. } => (2, 0),
-        Told::Active { left_ms } => (3, line.sent + 1_000 * left_ms),
-        Told::Gone { .. } => (4, 0),
+    match &line.shown {
+        // The gate shows no position.
+        Shown::Nothing => (0, 0),
+        Shown::Waiting { position } => (1, u64::MAX - position.unwrap_or(u64::MAX)),
+        Shown::Ready { .. } => (2, 0),
+        Shown::Active { left_ms } => (3, line.sent + 1_000 * left_ms),
+        Shown::Gone { .. } => (4, 0),
     }
 }
 
-/// An answer shows less than one that was there before it was asked for.
+/// An answer shows less than one that was there before its request.
 fn backwards(place: &Place) -> Option<Violation> {
     let mut by_sending = place.lines.clone();
     // A pass may come from the memory of the process, which knows an earlier end, and no end before
     // it.
     let from_memory =
-        |line: &Line| line.call == Call::Authorize && matches!(line.told, Told::Active { .. });
+        |line: &Line| line.call == Call::Authorize && matches!(line.shown, Shown::Active { .. });
     by_sending.retain(|(_, line)| !from_memory(line));
     by_sending.sort_unstable_by_key(|(_, line)| line.sent);
     let mut received = place.lines.iter().peekable();

@@ -1,5 +1,5 @@
 //! Promise 4: one identity has one place and one proof of it, whatever is sent again; and an answer
-//! is about the place that it was asked for.
+//! is about the place that was requested.
 
 use std::collections::BTreeMap;
 

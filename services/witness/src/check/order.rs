@@ -18,7 +18,7 @@ fn joins(places: &[Place]) -> Vec<Violation> {
     let mut moments = Vec::new();
     for (at, place) in places.iter().enumerate() {
         let Some((_, line)) = place.alive().next() else { continue };
-        moments.push((place.born_after.unwrap_or(0), true, at));
+        moments.push((place.created_after.unwrap_or(0), true, at));
         moments.push((line.received, false, at));
     }
     // In one instant the sending comes first: then neither was before the other.
@@ -42,7 +42,7 @@ fn joins(places: &[Place]) -> Vec<Violation> {
     violations
 }
 
-/// Nobody still waits after a later ticket was promoted, unless away meanwhile.
+/// No place still waits after a later ticket was promoted, unless away meanwhile.
 fn promotions(places: &[Place]) -> Vec<Violation> {
     let mut by_ticket: Vec<_> = places.iter().collect();
     by_ticket.sort_by_key(|place| place.held);
@@ -50,8 +50,8 @@ fn promotions(places: &[Place]) -> Vec<Violation> {
     lives.flat_map(promotions_in_one_life).collect()
 }
 
-/// A span in which a place was certainly present and in line, within which nobody behind it may be
-/// promoted.
+/// A span in which a place was certainly present and in line, within which no place behind it may
+/// be promoted.
 struct Wait {
     from: u64,
     /// Without it: in one instant nothing is proven.

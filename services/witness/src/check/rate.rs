@@ -1,7 +1,7 @@
 //! Promise 2: in no interval are more than `batch` places promoted, less those of the same interval
 //! that gave their turn up or did not claim it.
 
-use crate::{Rules, Told, place::Place, rules::micros};
+use crate::{Rules, Shown, place::Place, rules::micros};
 
 use super::{
     MOST, Violation,
@@ -24,7 +24,7 @@ pub(super) fn most(places: &[Place], rules: &Rules) -> usize {
     moments::most(&spans(places, rules).1)
 }
 
-/// The answers that tell promotions, and when each counts in the interval up to then.
+/// The answers that show promotions, and when each counts in the interval up to then.
 fn spans(places: &[Place], rules: &Rules) -> (Vec<usize>, Vec<Span>) {
     places.iter().filter_map(|place| span(place, rules)).unzip()
 }
@@ -32,7 +32,7 @@ fn spans(places: &[Place], rules: &Rules) -> (Vec<usize>, Vec<Span>) {
 fn span(place: &Place, rules: &Rules) -> Option<(usize, Span)> {
     let promoted = place.promoted()?;
     // A turn that was claimed is never given back.
-    let claimed = place.admissions().any(|(_, line)| matches!(line.told, Told::Active { .. }));
+    let claimed = place.admissions().any(|(_, line)| matches!(line.shown, Shown::Active { .. }));
     // Until then it certainly has not given its share of the rate back.
     let spent_until = if claimed { u64::MAX } else { place.admitted()?.until.saturating_add(1) };
     let interval = micros(rules.interval);

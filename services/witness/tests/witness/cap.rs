@@ -1,4 +1,4 @@
-//! Promise 1: the checker counts who is certainly inside, and nobody else.
+//! Promise 1: the checker counts only the places that are certainly inside.
 
 use anteroom_witness::{Busiest, Call, Rules, busiest};
 
@@ -32,13 +32,13 @@ fn promise_01_a_slot_is_free_from_the_sending_of_a_leave() {
     full().leaves(1, (20, 25), 1).joins(3, (21, 22), 3, ready(5_000)).is_clean();
     // Answered or not: it may have had its effect.
     full().leaves(1, (20, 9_000), 1).unanswered().joins(3, (21, 22), 3, ready(5_000)).is_clean();
-    // The third was told its turn before the leave was sent.
+    // The third saw its turn before the leave was sent.
     let late = full().joins(3, (18, 19), 3, ready(5_000)).leaves(1, (20, 25), 1);
     late.breaks(1, "3 ready", &[1, 2, 3, 4]);
 }
 
 #[test]
-fn promise_01_what_is_told_after_a_leave_shows_that_it_had_no_effect_yet() {
+fn promise_01_what_is_shown_after_a_leave_shows_that_it_had_no_effect_yet() {
     // The protected service may end the place from 20 ms on, and has not at 100 ms.
     let perhaps = full().claims(2, (13, 14), 2, active(10_000)).leaves(2, (20, 21), 2);
     let still = perhaps.unanswered().looks(2, (100, 102), 2, active(9_910));
@@ -65,7 +65,7 @@ fn promise_01_a_slot_is_free_when_its_time_is_over() {
 
 #[test]
 fn promise_01_a_turn_is_dated_back_by_what_is_used_up_of_it() {
-    // Nobody heard of the third while it was inside but at its end, with 4 s used up.
+    // No answer showed the third while it was inside but at its end, with 4 s used up.
     let story = full().leaves(1, (1_000, 1_002), 1).looks(3, (4_100, 4_102), 3, ready(1_000));
     story.breaks(1, "3 ready or active at 102000 µs", &[1, 2, 3, 5]);
 }
@@ -80,7 +80,7 @@ fn promise_01_a_claim_may_shorten_a_turn() {
 }
 
 #[test]
-fn promise_01_the_gate_tells_whole_seconds() {
+fn promise_01_the_gate_shows_whole_seconds() {
     let story = Story::default().hears(1, Call::Authorize, (0, 1), 1, active(9_000)).hears(
         2,
         Call::Authorize,
@@ -98,16 +98,16 @@ fn promise_01_what_the_store_lost_takes_no_slot() {
     story.check(&rules()).iter().for_each(|it| assert_eq!(it.promise, 1));
     let rules = Rules { losses: vec![(100_000, 200_000)], ..rules() };
     story.is_clean_by(&rules);
-    // What is told after the loss is not lost.
-    let told =
+    // What is shown after the loss is not lost.
+    let after =
         story.clone().looks(1, (310, 311), 1, active(9_700)).looks(2, (310, 311), 2, ready(4_700));
-    let found = told.check(&rules);
+    let found = after.check(&rules);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].promise, &*found[0].lines), (1, &[3, 4, 5][..]));
     // The gate may still answer from memory.
     let held = story.clone().hears(1, Call::Authorize, (310, 311), 1, active(9_000));
     held.looks(2, (310, 311), 2, ready(4_700)).is_clean_by(&rules);
-    // And a place that was lost may be told so.
+    // And an answer may show that a place was lost.
     let lost = story.looks(2, (320, 321), 2, gone("lost"));
     lost.is_clean_by(&rules);
 }

@@ -1,6 +1,6 @@
 //! Promise 5: the checker remembers what was acknowledged.
 
-use anteroom_witness::{Call, Heard, Rules, Told};
+use anteroom_witness::{Call, Heard, Rules, Shown};
 
 use crate::story::{Story, active, gone, ready, rules, waiting};
 
@@ -31,16 +31,16 @@ fn promise_05_a_lost_join_is_caught() {
     story.breaks(5, "ticket 1 is gone (lost) by the room's own word", &[1, 2]);
     let rules = Rules { losses: vec![(50_000, 60_000)], ..rules() };
     story.is_clean_by(&rules);
-    // What was told again after the loss is not lost by it.
-    let told = one().looks(1, (70, 72), 1, waiting(9)).looks(1, (100, 102), 1, gone("lost"));
-    assert_eq!(told.check(&rules).len(), 1);
+    // What was shown again after the loss is not lost by it.
+    let after = one().looks(1, (70, 72), 1, waiting(9)).looks(1, (100, 102), 1, gone("lost"));
+    assert_eq!(after.check(&rules).len(), 1);
 }
 
 #[test]
 fn promise_05_an_end_for_no_reason_is_caught() {
     let look = |story: Story, reason| story.looks(1, (200, 202), 1, gone(reason));
-    look(inside(), "completed").breaks(5, "nobody ended it", &[3, 4]);
-    look(inside(), "evicted").breaks(5, "nobody ended it", &[3, 4]);
+    look(inside(), "completed").breaks(5, "no call ended it", &[3, 4]);
+    look(inside(), "evicted").breaks(5, "no call ended it", &[3, 4]);
     look(inside(), "unclaimed").breaks(5, "was claimed", &[3, 4]);
     look(inside(), "expired").breaks(5, "was to stand longer", &[3, 4]);
     look(one(), "abandoned").breaks(5, "was to stand longer", &[1, 2]);
@@ -55,7 +55,7 @@ fn promise_05_an_end_for_no_reason_is_caught() {
     late(one(), 61_000).is_clean();
     let left = || inside().leaves(1, (150, 900), 1).unanswered();
     look(left(), "completed").is_clean();
-    // Whoever gives a place up ends it for no other reason.
+    // A place that is given up ends for no other reason.
     look(left(), "expired").breaks(5, "was to stand longer", &[3, 5]);
 }
 
@@ -63,17 +63,17 @@ fn promise_05_an_end_for_no_reason_is_caught() {
 fn promise_05_a_token_that_is_denied_is_a_place_that_is_lost() {
     let answers = |call, status, body: &str| {
         let heard = Heard::answer(call, status, |_| None, body.as_bytes());
-        let mut story = one().looks(1, (100, 102), 1, Told::Nothing);
+        let mut story = one().looks(1, (100, 102), 1, Shown::Nothing);
         let line = story.last();
         (line.call, line.status) = (call, heard.status);
-        (line.told, line.ticket) = (heard.told, heard.ticket);
+        (line.shown, line.ticket) = (heard.shown, heard.ticket);
         story
     };
     let invalid = r#"{"code":"token_invalid"}"#;
     answers(Call::Place, 401, invalid).breaks(5, "gone (token_invalid) and was to", &[1, 2]);
     answers(Call::Authorize, 401, invalid).breaks(5, "gone (token_invalid) and was to", &[1, 2]);
     answers(Call::Place, 404, "").breaks(5, "gone (status 404) and was to", &[1, 2]);
-    // Whoever asks without a token, or too fast, or too soon, has lost nothing.
+    // A request without a token, or too fast, or too soon, loses nothing.
     let mut without = answers(Call::Place, 401, r#"{"code":"token_missing"}"#);
     without.last().holds = None;
     without.is_clean();
@@ -87,7 +87,7 @@ fn promise_05_a_token_that_is_denied_is_a_place_that_is_lost() {
 }
 
 #[test]
-fn promise_05_a_turn_is_held_as_long_as_was_told() {
+fn promise_05_a_turn_is_held_as_long_as_was_shown() {
     let turn = one().looks(1, (100, 102), 1, ready(5_000));
     turn.clone().looks(1, (5_090, 5_095), 1, gone("unclaimed")).breaks(5, "longer", &[2, 3]);
     turn.looks(1, (5_100, 5_103), 1, gone("unclaimed")).is_clean();
@@ -101,14 +101,14 @@ fn promise_05_a_position_only_improves() {
     // Answers that were under way together may cross.
     one().looks(1, (50, 62), 1, waiting(4)).looks(1, (51, 60), 1, waiting(5)).is_clean();
     let gate = one().looks(1, (50, 52), 1, waiting(4));
-    gate.hears(1, Call::Authorize, (60, 61), 1, Told::Waiting { position: None }).is_clean();
+    gate.hears(1, Call::Authorize, (60, 61), 1, Shown::Waiting { position: None }).is_clean();
 }
 
 #[test]
-fn promise_05_nobody_falls_back() {
+fn promise_05_no_place_falls_back() {
     inside().looks(1, (200, 202), 1, waiting(1)).breaks(5, "backwards", &[3, 4]);
     inside().looks(1, (200, 202), 1, ready(4_900)).breaks(5, "backwards", &[3, 4]);
-    let gate = Told::Waiting { position: None };
+    let gate = Shown::Waiting { position: None };
     inside().hears(1, Call::Authorize, (200, 202), 1, gate).breaks(5, "backwards", &[3, 4]);
     inside().looks(1, (200, 202), 1, active(7_000)).breaks(5, "backwards", &[3, 4]);
     inside().looks(1, (200, 202), 1, active(9_910)).is_clean();

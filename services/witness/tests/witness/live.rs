@@ -9,7 +9,7 @@ fn rules() -> Rules {
     Rules { capacity: Some(1), ..Rules::default() }
 }
 
-/// Somebody is active; gives up the place, unanswered as yet; the next is ready.
+/// A visitor is active; gives up the place, unanswered as yet; the next is ready.
 fn handed_over() -> (Record, anteroom_witness::Request) {
     let story = Story::default().joins(1, (0, 2), 1, ready(60_000));
     let story = story.claims(1, (3, 5), 1, active(300_000));

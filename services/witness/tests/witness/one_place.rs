@@ -21,7 +21,7 @@ fn promise_04_two_tickets_of_one_identity_are_caught() {
 }
 
 #[test]
-fn promise_04_whoever_is_gone_gets_a_new_place() {
+fn promise_04_who_is_gone_gets_a_new_place() {
     let first = Story::default().joins(1, (0, 2), 1, waiting(1));
     let left = first.clone().leaves(1, (50, 51), 1).joins(1, (60, 62), 2, waiting(1));
     left.is_clean();
@@ -49,7 +49,7 @@ fn promise_04_a_place_has_one_token() {
 }
 
 #[test]
-fn promise_04_an_answer_for_somebody_else_is_caught() {
+fn promise_04_an_answer_for_another_is_caught() {
     let mut story =
         Story::default().joins(1, (0, 2), 1, waiting(1)).looks(1, (10, 12), 1, waiting(1));
     story.last().ticket = Some(2);
@@ -57,7 +57,7 @@ fn promise_04_an_answer_for_somebody_else_is_caught() {
 }
 
 #[test]
-fn promise_04_what_ended_too_soon_is_told_once() {
+fn promise_04_what_ended_too_soon_is_reported_once() {
     let story =
         Story::default().joins(1, (0, 2), 1, waiting(1)).looks(1, (10, 12), 1, gone("ended"));
     story.joins(1, (20, 22), 2, waiting(1)).breaks(5, "was to stand longer", &[1, 2]);

@@ -1,6 +1,6 @@
 //! Promise 3: the checker knows who came first, and whose turn came first.
 
-use anteroom_witness::{Call, Rules, Told};
+use anteroom_witness::{Call, Rules, Shown};
 
 use crate::story::{Story, gone, ready, rules, waiting};
 
@@ -80,10 +80,10 @@ fn promise_03_a_ticket_out_of_the_order_of_the_joins_is_caught() {
 #[test]
 fn promise_03_the_gate_shows_it_too() {
     let story = line_of_three().looks(3, (100, 102), 3, ready(5_000));
-    let refused = Told::Waiting { position: None };
+    let refused = Shown::Waiting { position: None };
     let story = story.hears(2, Call::Authorize, (103, 104), 2, refused);
     story.breaks(3, "ticket 2 waits after 3", &[4, 5]);
-    // Whoever is gone is overtaken by everybody.
+    // A place that is gone may be overtaken by all.
     let left = line_of_three().leaves(1, (50, 51), 1).looks(2, (100, 102), 2, ready(5_000));
     left.looks(1, (103, 104), 1, gone("left")).is_clean();
 }

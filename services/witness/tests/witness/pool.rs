@@ -1,4 +1,4 @@
-//! Promise 10: what callers of a pool were told, and planted violations.
+//! Promise 10: the answers that callers of a pool got, and injected violations.
 
 use std::time::Duration;
 
@@ -63,8 +63,8 @@ impl Story {
         let found = self.found();
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].promise == 10 && found[0].what.contains(what), "{found:?}");
-        let told: Vec<_> = found[0].lines.iter().map(|line| line + 1).collect();
-        assert_eq!(told, lines, "{found:?}");
+        let proof: Vec<_> = found[0].lines.iter().map(|line| line + 1).collect();
+        assert_eq!(proof, lines, "{found:?}");
     }
 }
 

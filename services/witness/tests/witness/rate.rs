@@ -28,8 +28,8 @@ fn breaks(story: &Story, lines: &[usize]) {
     let found = story.check(&by_rate());
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].promise == 2 && found[0].what.starts_with("4 promoted"), "{found:?}");
-    let told: Vec<_> = found[0].lines.iter().map(|line| line + 1).collect();
-    assert_eq!(told, lines, "{found:?}");
+    let proof: Vec<_> = found[0].lines.iter().map(|line| line + 1).collect();
+    assert_eq!(proof, lines, "{found:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anteroom_witness::{Call, Told};
+use anteroom_witness::{Call, Shown};
 
 use crate::story::{active, gone, ready, waiting};
 
@@ -25,7 +25,7 @@ pub enum PlantedFault {
     TwoPlaces,
     /// Now and then a join is answered and forgotten.
     LosesJoins,
-    /// Now and then a position is told too good.
+    /// Now and then a position is shown too good.
     FalseHope,
     /// Turns end a second early.
     ShortTurns,
@@ -108,33 +108,33 @@ impl SimulatedRoom {
         self.log.push(time);
     }
 
-    /// One request has its effect now: status, ticket and what is told of it.
-    pub fn ask(&mut self, now: u64, who: u32, call: Call, held: u64) -> (u16, u64, Told) {
+    /// One request has its effect now: status, ticket and what the answer shows.
+    pub fn ask(&mut self, now: u64, who: u32, call: Call, held: u64) -> (u16, u64, Shown) {
         let time = self.clock(now);
         if call == Call::Join {
             return self.join(time, who);
         }
-        let told = match call {
+        let shown = match call {
             Call::Leave => self.leave(held),
             Call::Claim | Call::Authorize => self.claim(held, time),
-            _ => self.told(held, time),
+            _ => self.shown(held, time),
         };
-        let status = match told {
-            Told::Gone { .. } if call != Call::Leave => 410,
-            Told::Waiting { .. } if call == Call::Claim => 409,
+        let status = match shown {
+            Shown::Gone { .. } if call != Call::Leave => 410,
+            Shown::Waiting { .. } if call == Call::Claim => 409,
             _ => 200,
         };
-        (status, held, told)
+        (status, held, shown)
     }
 
-    fn join(&mut self, time: u64, who: u32) -> (u16, u64, Told) {
+    fn join(&mut self, time: u64, who: u32) -> (u16, u64, Shown) {
         let in_line = self.line.iter().find(|(_, it)| **it == who).map(|(ticket, _)| *ticket);
         let inside = self
             .admitted
             .iter()
             .find(|(_, it)| it.who == who && (it.active || self.fault != PlantedFault::TwoPlaces));
         if let Some(ticket) = in_line.or(inside.map(|(ticket, _)| *ticket)) {
-            return (200, ticket, self.told(ticket, time));
+            return (200, ticket, self.shown(ticket, time));
         }
         self.tickets += 1;
         let ticket = self.tickets;
@@ -143,14 +143,14 @@ impl SimulatedRoom {
         } else {
             self.line.insert(ticket, who);
         }
-        let told = self.told(ticket, time);
+        let shown = self.shown(ticket, time);
         if self.fault == PlantedFault::LosesJoins && ticket.is_multiple_of(10) {
             self.line.remove(&ticket);
         }
-        (201, ticket, told)
+        (201, ticket, shown)
     }
 
-    fn told(&self, ticket: u64, time: u64) -> Told {
+    fn shown(&self, ticket: u64, time: u64) -> Shown {
         if let Some(it) = self.admitted.get(&ticket) {
             let left_ms = (it.until - time).div_ceil(1_000);
             return if it.active { active(left_ms) } else { ready(left_ms) };
@@ -164,7 +164,7 @@ impl SimulatedRoom {
         gone(self.over.get(&ticket).copied().unwrap_or("lost"))
     }
 
-    fn claim(&mut self, ticket: u64, time: u64) -> Told {
+    fn claim(&mut self, ticket: u64, time: u64) -> Shown {
         if let Some(it) = self.admitted.get_mut(&ticket)
             && !it.active
         {
@@ -172,10 +172,10 @@ impl SimulatedRoom {
             (it.active, it.until) = (true, time + ttl);
             return active(TTL / 1_000);
         }
-        self.told(ticket, time)
+        self.shown(ticket, time)
     }
 
-    fn leave(&mut self, ticket: u64) -> Told {
+    fn leave(&mut self, ticket: u64) -> Shown {
         if self.line.remove(&ticket).is_some() {
             self.over.insert(ticket, "left");
         }

@@ -1,10 +1,10 @@
 //! Random records of a simulated room: slow and lost requests, effects long after the caller gave
-//! up, queue time that stands still. The honest room is never accused, and each planted fault is
+//! up, queue time that pauses. The honest room is never accused, and each planted fault is
 //! found.
 
 use std::{cmp::Reverse, collections::BinaryHeap, time::Duration};
 
-use anteroom_witness::{Call, Held, Line, Rules, Told, busiest, check};
+use anteroom_witness::{Call, Held, Line, Rules, Shown, busiest, check};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 use crate::{
@@ -42,21 +42,21 @@ enum Event {
 #[derive(Clone)]
 struct Visitor {
     held: Option<Held>,
-    told: Told,
+    shown: Shown,
     /// Requests under way.
     waits_for: usize,
 }
 
 struct Request {
     line: Line,
-    outcome: Option<(u16, u64, Told)>,
+    outcome: Option<(u16, u64, Shown)>,
 }
 
 /// A record of 90 s, in order of reception.
 fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
     let mut random = StdRng::seed_from_u64(seed);
     let mut room = SimulatedRoom::new(fault);
-    let mut visitors = vec![Visitor { held: None, told: Told::Nothing, waits_for: 0 }; VISITORS];
+    let mut visitors = vec![Visitor { held: None, shown: Shown::Nothing, waits_for: 0 }; VISITORS];
     let (mut requests, mut record) = (Vec::<Request>::new(), Vec::new());
     let mut events = BinaryHeap::from([Reverse((0, Event::Tick))]);
     for visitor in 0..VISITORS {
@@ -101,16 +101,17 @@ fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
             Event::Heard(number) => {
                 let request = &mut requests[number];
                 let answered = request.line.received - request.line.sent < PATIENCE;
-                if let Some((status, ticket, told)) = request.outcome.clone().filter(|_| answered) {
+                if let Some((status, ticket, shown)) = request.outcome.clone().filter(|_| answered)
+                {
                     let held = Held { epoch: 1, ticket };
                     request.line.status = Some(status);
-                    (request.line.ticket, request.line.told) = (Some(ticket), told);
+                    (request.line.ticket, request.line.shown) = (Some(ticket), shown);
                     request.line.given = (request.line.call == Call::Join).then_some(held);
                 }
                 let (line, visitor) = (request.line.clone(), request.line.visitor as usize);
                 record.push(line.clone());
                 visitors[visitor].held = line.given.or(visitors[visitor].held);
-                visitors[visitor].told = line.told;
+                visitors[visitor].shown = line.shown;
                 visitors[visitor].waits_for -= 1;
                 if visitors[visitor].waits_for == 0 && !random.random_bool(0.01) {
                     let pause = random.random_range(10_000..600_000);
@@ -126,11 +127,11 @@ fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
 
 /// What a visitor does next, with a second tab now and then.
 fn next_calls(visitor: &Visitor, random: &mut StdRng) -> Vec<Call> {
-    let mut calls = match &visitor.told {
+    let mut calls = match &visitor.shown {
         _ if visitor.held.is_none() => vec![Call::Join],
-        Told::Ready { .. } if random.random_bool(0.7) => vec![Call::Claim],
-        Told::Active { .. } if random.random_bool(0.2) => vec![Call::Leave],
-        Told::Gone { .. } if random.random_bool(0.5) => vec![Call::Join],
+        Shown::Ready { .. } if random.random_bool(0.7) => vec![Call::Claim],
+        Shown::Active { .. } if random.random_bool(0.2) => vec![Call::Leave],
+        Shown::Gone { .. } if random.random_bool(0.5) => vec![Call::Join],
         _ if random.random_bool(0.02) => vec![Call::Leave],
         _ => vec![Call::Place],
     };
@@ -159,7 +160,7 @@ fn line(visitor: usize, call: Call, sent: u64, took: u64, held: Option<Held>) ->
         status: None,
         code: String::new(),
         ticket: None,
-        told: Told::Nothing,
+        shown: Shown::Nothing,
         given: None,
         token: None,
     }
@@ -174,7 +175,7 @@ fn an_honest_room_is_never_accused() {
         assert!(found.is_empty(), "seed {seed}: {}", reports(&found, &record));
         let busiest = busiest(&record, &rules());
         most = (most.0.max(busiest.inside), most.1.max(busiest.promoted));
-        assert!(record.iter().any(|line| line.told == gone("left")), "visits come to an end");
+        assert!(record.iter().any(|line| line.shown == gone("left")), "visits come to an end");
     }
     assert_eq!(most, (CAPACITY, BATCH), "the limits are reached");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_witness::{Call, Held, Line, Rules, Told, Violation, check};
+use anteroom_witness::{Call, Held, Line, Rules, Shown, Violation, check};
 
 /// Two at a time, three a second, turns of five seconds.
 pub fn rules() -> Rules {
@@ -16,20 +16,20 @@ pub fn rules() -> Rules {
     }
 }
 
-pub fn waiting(position: u64) -> Told {
-    Told::Waiting { position: Some(position) }
+pub fn waiting(position: u64) -> Shown {
+    Shown::Waiting { position: Some(position) }
 }
 
-pub fn ready(left_ms: u64) -> Told {
-    Told::Ready { left_ms }
+pub fn ready(left_ms: u64) -> Shown {
+    Shown::Ready { left_ms }
 }
 
-pub fn active(left_ms: u64) -> Told {
-    Told::Active { left_ms }
+pub fn active(left_ms: u64) -> Shown {
+    Shown::Active { left_ms }
 }
 
-pub fn gone(reason: &str) -> Told {
-    Told::Gone { reason: reason.to_owned() }
+pub fn gone(reason: &str) -> Shown {
+    Shown::Gone { reason: reason.to_owned() }
 }
 
 /// A record in the making.
@@ -47,7 +47,7 @@ impl Story {
         call: Call,
         times: (u64, u64),
         ticket: u64,
-        told: Told,
+        shown: Shown,
     ) -> Self {
         let held = Held { epoch: 7, ticket };
         let joins = call == Call::Join;
@@ -63,23 +63,23 @@ impl Story {
             status: Some(if joins && !again { 201 } else { 200 }),
             code: String::new(),
             ticket: Some(ticket),
-            told,
+            shown,
             given: joins.then_some(held),
             token: joins.then_some(ticket),
         });
         self
     }
 
-    pub fn joins(self, who: u32, times: (u64, u64), ticket: u64, told: Told) -> Self {
-        self.hears(who, Call::Join, times, ticket, told)
+    pub fn joins(self, who: u32, times: (u64, u64), ticket: u64, shown: Shown) -> Self {
+        self.hears(who, Call::Join, times, ticket, shown)
     }
 
-    pub fn looks(self, who: u32, times: (u64, u64), ticket: u64, told: Told) -> Self {
-        self.hears(who, Call::Place, times, ticket, told)
+    pub fn looks(self, who: u32, times: (u64, u64), ticket: u64, shown: Shown) -> Self {
+        self.hears(who, Call::Place, times, ticket, shown)
     }
 
-    pub fn claims(self, who: u32, times: (u64, u64), ticket: u64, told: Told) -> Self {
-        self.hears(who, Call::Claim, times, ticket, told)
+    pub fn claims(self, who: u32, times: (u64, u64), ticket: u64, shown: Shown) -> Self {
+        self.hears(who, Call::Claim, times, ticket, shown)
     }
 
     pub fn leaves(self, who: u32, times: (u64, u64), ticket: u64) -> Self {
@@ -89,7 +89,7 @@ impl Story {
     /// The last line had no answer: its effect may come at any time, or never.
     pub fn unanswered(mut self) -> Self {
         let line = self.last();
-        (line.status, line.ticket, line.told) = (None, None, Told::Nothing);
+        (line.status, line.ticket, line.shown) = (None, None, Shown::Nothing);
         (line.given, line.token) = (None, None);
         self
     }
@@ -121,8 +121,8 @@ impl Story {
         let all = reports(&found, &self.lines);
         assert_eq!(found.len(), 1, "{all}");
         assert!(found[0].promise == promise && found[0].what.contains(what), "{all}");
-        let told: Vec<_> = found[0].lines.iter().map(|line| line + 1).collect();
-        assert_eq!(told, lines, "{all}");
+        let proof: Vec<_> = found[0].lines.iter().map(|line| line + 1).collect();
+        assert_eq!(proof, lines, "{all}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anteroom_testkit::{
     Clock, Deployment, Redis,
-    witness::{Call, Caller, Doors, Scene, Told},
+    witness::{Call, Caller, Doors, Scene, Shown},
 };
 
 use super::{WRONG, leap};
@@ -25,22 +25,23 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
         let answers = "anteroom_gate_answers_total{answer=\"local\"}";
         admission.metric(answers).await.unwrap_or(0.0)
     };
-    let is_active = |told: &Told| matches!(told, Told::Active { .. });
+    let is_active = |told: &Shown| matches!(told, Shown::Active { .. });
     let mut holder = Caller::new(&scene, 0);
-    holder.until_told(Call::Join, |told| matches!(told, Told::Ready { .. })).await;
+    holder.ask_until(Call::Join, |told| matches!(told, Shown::Ready { .. })).await;
     let mut ended_by_leaps = 0;
     for visitor in 1..=LEAPS {
         let mut next = Caller::new(&scene, visitor);
-        next.until_told(Call::Join, |told| *told != Told::Nothing).await;
-        holder.until_told(Call::Claim, is_active).await;
+        next.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+        holder.ask_until(Call::Claim, is_active).await;
         // Some ticks later, and at any moment between two of them.
         let least = rand::random_range(4_400..4_700);
-        let is_older = |told: &Told| !matches!(told, Told::Active { left_ms } if *left_ms > least);
-        holder.until_told(Call::Place, is_older).await;
+        let is_older =
+            |told: &Shown| !matches!(told, Shown::Active { left_ms } if *left_ms > least);
+        holder.ask_until(Call::Place, is_older).await;
         let before = by_itself().await;
         let mut passes = true;
         while passes && by_itself().await == before {
-            passes = is_active(&holder.ask(Call::Authorize).await.told);
+            passes = is_active(&holder.ask(Call::Authorize).await.shown);
         }
         // On a machine that stood still for the whole session there is nothing left to end.
         ended_by_leaps += u32::from(passes);
@@ -48,7 +49,7 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
             let mut last_pass = 0;
             loop {
                 let sent = record.now();
-                if !is_active(&holder.ask(Call::Authorize).await.told) {
+                if !is_active(&holder.ask(Call::Authorize).await.shown) {
                     return last_pass;
                 }
                 last_pass = sent;
@@ -56,7 +57,7 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
         };
         let line = async {
             leap(&site.redis, i64::from(visitor) * WRONG).await;
-            while !matches!(next.ask(Call::Place).await.told, Told::Ready { .. }) {}
+            while !matches!(next.ask(Call::Place).await.shown, Shown::Ready { .. }) {}
             record.now()
         };
         let (last_pass, given_away) = tokio::join!(gate, line);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anteroom_core::queue::AssertionKeys;
 use anteroom_testkit::{
     Clock, Deployment, PATIENCE, Redis, Service, until,
-    witness::{Call, Caller, Crowd, Doors, Habit, Rules, Scene, Told},
+    witness::{Call, Caller, Crowd, Doors, Habit, Rules, Scene, Shown},
 };
 use jiff::Timestamp;
 use reqwest::Client;
@@ -85,17 +85,17 @@ async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods
     let pods = Pods::start().await;
     let scene = pods.scene("desk");
     let mut visitor = Caller::new(&scene, 1);
-    visitor.until_told(Call::Join, |told| matches!(told, Told::Ready { .. })).await;
+    visitor.ask_until(Call::Join, |told| matches!(told, Shown::Ready { .. })).await;
     visitor.turn_to_the_next_door();
-    visitor.until_told(Call::Claim, |told| matches!(told, Told::Active { .. })).await;
+    visitor.ask_until(Call::Claim, |told| matches!(told, Shown::Active { .. })).await;
     let claimed = scene.record.now();
     // To its end, each time by the other door. That it does not end before what any of them told is
     // the record's to say.
     loop {
         visitor.turn_to_the_next_door();
-        match visitor.until_told(Call::Place, |told| *told != Told::Nothing).await {
-            Told::Active { left_ms } => assert!(left_ms <= 5_000, "{left_ms}"),
-            told => break assert_eq!(told, Told::Gone { reason: "expired".to_owned() }),
+        match visitor.ask_until(Call::Place, |told| *told != Shown::Nothing).await {
+            Shown::Active { left_ms } => assert!(left_ms <= 5_000, "{left_ms}"),
+            told => break assert_eq!(told, Shown::Gone { reason: "expired".to_owned() }),
         }
         let lasted = Duration::from_micros(scene.record.now() - claimed);
         assert!(lasted < PATIENCE, "still active after {lasted:?}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anteroom_testkit::{
     Clock, Deployment, PATIENCE, Redis, RedisBuilder, Service, until,
-    witness::{Call, Caller, Doors, Record, Scene, Told},
+    witness::{Call, Caller, Doors, Record, Scene, Shown},
 };
 use tokio::sync::SemaphorePermit;
 
@@ -25,8 +25,8 @@ const ROUNDING: u64 = 1_000;
 const SOON: Duration = Duration::from_secs(2);
 
 /// Says something of the place.
-fn is_known(told: &Told) -> bool {
-    *told != Told::Nothing
+fn is_known(told: &Shown) -> bool {
+    *told != Shown::Nothing
 }
 
 /// A visitor inside, and until when it was told to be (µs of the record's clock).
@@ -67,7 +67,7 @@ impl Hall {
         };
         for visitor in 1..=30 {
             let mut caller = Caller::new(&scene, visitor);
-            caller.until_told(Call::Join, is_known).await;
+            caller.ask_until(Call::Join, is_known).await;
             hall.waiting.push(caller);
         }
         for inside in 0..6 {
@@ -82,16 +82,16 @@ impl Hall {
 
     async fn head_is_ready(&mut self) {
         let mut caller = self.waiting.remove(0);
-        let waits = |told: &Told| matches!(told, Told::Waiting { .. } | Told::Nothing);
-        let told = caller.until_told(Call::Place, |told| !waits(told)).await;
-        assert!(matches!(told, Told::Ready { .. }), "it stood in line: {told:?}");
+        let waits = |told: &Shown| matches!(told, Shown::Waiting { .. } | Shown::Nothing);
+        let told = caller.ask_until(Call::Place, |told| !waits(told)).await;
+        assert!(matches!(told, Shown::Ready { .. }), "it stood in line: {told:?}");
         self.ready.push(Inside { caller, until: 0 });
     }
 
     async fn first_ready_claims(&mut self) {
         let mut inside = self.ready.remove(0);
-        let told = inside.caller.until_told(Call::Claim, is_known).await;
-        assert!(matches!(told, Told::Active { .. }), "it had its turn: {told:?}");
+        let told = inside.caller.ask_until(Call::Claim, is_known).await;
+        assert!(matches!(told, Shown::Active { .. }), "it had its turn: {told:?}");
         self.active.push(Inside { until: 0, ..inside });
     }
 
@@ -100,7 +100,7 @@ impl Hall {
     /// given.
     async fn goes_on(&mut self, since: u64) -> Duration {
         for mut leaves in self.active.drain(..2) {
-            leaves.caller.until_told(Call::Leave, |told| matches!(told, Told::Gone { .. })).await;
+            leaves.caller.ask_until(Call::Leave, |told| matches!(told, Shown::Gone { .. })).await;
         }
         for _ in 0..2 {
             self.head_is_ready().await;
@@ -119,12 +119,12 @@ impl Hall {
             inside.looks(&self.record).await;
         }
         for inside in &mut self.active {
-            let told = inside.caller.until_told(Call::Authorize, is_known).await;
-            assert!(matches!(told, Told::Active { .. }), "it passes at the gate: {told:?}");
+            let told = inside.caller.ask_until(Call::Authorize, is_known).await;
+            assert!(matches!(told, Shown::Active { .. }), "it passes at the gate: {told:?}");
         }
         for (ahead, caller) in (0..).zip(&mut self.waiting) {
-            let told = caller.until_told(Call::Place, is_known).await;
-            assert_eq!(told, Told::Waiting { position: Some(ahead + 1) }, "the line is as it was");
+            let told = caller.ask_until(Call::Place, is_known).await;
+            assert_eq!(told, Shown::Waiting { position: Some(ahead + 1) }, "the line is as it was");
         }
         assert_eq!((self.active.len(), self.ready.len()), (3, 3));
     }
@@ -140,9 +140,9 @@ impl Hall {
 impl Inside {
     async fn looks(&mut self, record: &Record) {
         let sent = record.now();
-        let told = self.caller.until_told(Call::Place, is_known).await;
+        let told = self.caller.ask_until(Call::Place, is_known).await;
         let received = record.now();
-        let (Told::Active { left_ms } | Told::Ready { left_ms }) = told else {
+        let (Shown::Active { left_ms } | Shown::Ready { left_ms }) = told else {
             panic!("visitor {} was inside, and is {told:?}", self.caller.visitor)
         };
         assert!(left_ms <= TTL_MS, "visitor {} gained time: {left_ms} ms", self.caller.visitor);

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use anteroom_testkit::{
     Deployment, Fault, PATIENCE, Proxy, Redis, until,
-    witness::{Call, Caller, Doors, Scene, Told},
+    witness::{Call, Caller, Doors, Scene, Shown},
 };
 
 use crate::stage::Stage;
@@ -19,7 +19,7 @@ fn lost_since(stage: &Stage, from: u64) -> usize {
         .collect();
     let lost: HashSet<_> = lines
         .iter()
-        .filter(|line| matches!(&line.told, Told::Gone { reason } if reason == "lost"))
+        .filter(|line| matches!(&line.shown, Shown::Gone { reason } if reason == "lost"))
         .map(|line| (line.identity, line.place()))
         .collect();
     let early: Vec<_> = lost.intersection(&acknowledged).collect();
@@ -84,28 +84,28 @@ async fn what_was_done_after_the_snapshot_is_undone() {
     let mut site = Deployment::new(redis, queue, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
     let scene = Scene::new(Doors::new([admission.url("public")]), "hall");
-    let heard = |told: &Told| *told != Told::Nothing;
+    let heard = |told: &Shown| *told != Shown::Nothing;
     let [mut claims, mut finishes, mut joins, mut other] =
         [1, 2, 3, 4].map(|visitor| Caller::new(&scene, visitor));
     for visitor in [&mut claims, &mut finishes] {
-        assert!(matches!(visitor.until_told(Call::Join, heard).await, Told::Ready { .. }));
+        assert!(matches!(visitor.ask_until(Call::Join, heard).await, Shown::Ready { .. }));
     }
-    assert!(matches!(finishes.ask(Call::Claim).await.told, Told::Active { .. }));
+    assert!(matches!(finishes.ask(Call::Claim).await.shown, Shown::Active { .. }));
     site.redis.run::<()>(&["SAVE"]).await;
-    assert!(matches!(claims.ask(Call::Claim).await.told, Told::Active { .. }));
+    assert!(matches!(claims.ask(Call::Claim).await.shown, Shown::Active { .. }));
     assert_eq!(joins.ask(Call::Join).await.ticket, Some(3));
     assert_eq!(finishes.ask(Call::Leave).await.status, Some(204));
     site.redis.restart().await;
 
-    assert!(matches!(claims.until_told(Call::Place, heard).await, Told::Ready { .. }));
-    assert!(matches!(finishes.ask(Call::Place).await.told, Told::Active { .. }));
-    let lost = Told::Gone { reason: "lost".to_owned() };
-    assert_eq!(joins.ask(Call::Place).await.told, lost);
+    assert!(matches!(claims.ask_until(Call::Place, heard).await, Shown::Ready { .. }));
+    assert!(matches!(finishes.ask(Call::Place).await.shown, Shown::Active { .. }));
+    let lost = Shown::Gone { reason: "lost".to_owned() };
+    assert_eq!(joins.ask(Call::Place).await.shown, lost);
     assert_eq!(other.ask(Call::Join).await.ticket, Some(3), "a ticket is given again");
     assert_eq!(joins.ask(Call::Leave).await.status, Some(204));
-    let told = other.ask(Call::Place).await.told;
-    assert_eq!(told, Told::Waiting { position: Some(1) }, "another's token does nothing to it");
-    assert_eq!(joins.ask(Call::Place).await.told, lost);
+    let told = other.ask(Call::Place).await.shown;
+    assert_eq!(told, Shown::Waiting { position: Some(1) }, "another's token does nothing to it");
+    assert_eq!(joins.ask(Call::Place).await.shown, lost);
 }
 
 #[tokio::test]

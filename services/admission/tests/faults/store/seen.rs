@@ -3,7 +3,7 @@
 
 use anteroom_testkit::{
     PATIENCE, Redis, until,
-    witness::{Call, Line, Told},
+    witness::{Call, Line, Shown},
 };
 
 use crate::stage::Stage;
@@ -14,7 +14,7 @@ async fn promise_05_a_frozen_store_shows_in_metrics_and_log_and_all_goes_on_afte
     stage.fills().await;
     stage.until_both_see_the_store(true).await;
     let mut visitor = stage.caller();
-    visitor.until_told(Call::Join, |told| *told != Told::Nothing).await;
+    visitor.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
     let frozen = stage.record.now();
     stage.site.redis.freeze();
     stage.until_both_see_the_store(false).await;

@@ -2,7 +2,7 @@
 
 use std::{ops::Deref, sync::atomic::Ordering, time::Duration};
 
-use anteroom_core::pool::{Answer, Asked, Hold, HoldId, MAX_LINES, Pool, Rules};
+use anteroom_core::pool::{AmountRequest, Answer, Hold, HoldId, MAX_LINES, Pool, Rules};
 use anteroom_core::rules::Amount;
 use anyhow::{Context as _, bail, ensure};
 use futures_util::future::join_all;
@@ -115,7 +115,7 @@ impl Safe {
         let mut held = Vec::new();
         while (held.len() as u64) < holds {
             let names = self.names(TOGETHER.min(holds - held.len() as u64));
-            let asked = Asked::Amount(units(7)?);
+            let asked = AmountRequest::Amount(units(7)?);
             let calls = names.iter().map(|name| self.pool.hold(&asked, name));
             for hold in join_all(calls).await {
                 match hold? {
@@ -130,7 +130,7 @@ impl Safe {
     /// Full calls of holds and of draws.
     async fn calls(&mut self, state: &str, rows: &mut Rows) -> anyhow::Result<()> {
         let (mut holds, mut draws) = (Vec::new(), Vec::new());
-        let asked = Asked::Amount(units(7)?);
+        let asked = AmountRequest::Amount(units(7)?);
         for _ in 0..CALLS {
             let names = self.names((ITEMS_OF_HOLD + ITEMS_OF_DRAW) as u64);
             let (held, drawn) = names.split_at(ITEMS_OF_HOLD);

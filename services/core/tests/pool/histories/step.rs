@@ -50,17 +50,17 @@ pub enum Ask {
 }
 
 impl Ask {
-    pub fn asked(self) -> pool::Asked {
+    pub fn asked(self) -> pool::AmountRequest {
         match self {
-            Self::Amount(amount) => pool::Asked::Amount(units(amount)),
-            Self::Option(at) => pool::Asked::Option(Name::new(option(at)).expect("a name")),
+            Self::Amount(amount) => pool::AmountRequest::Amount(units(amount)),
+            Self::Option(at) => pool::AmountRequest::Option(Name::new(option(at)).expect("a name")),
         }
     }
 
-    pub fn model(self) -> model::Asked {
+    pub fn model(self) -> model::AmountRequest {
         match self {
-            Self::Amount(amount) => model::Asked::Amount(amount),
-            Self::Option(at) => model::Asked::Option(at),
+            Self::Amount(amount) => model::AmountRequest::Amount(amount),
+            Self::Option(at) => model::AmountRequest::Option(at),
         }
     }
 }

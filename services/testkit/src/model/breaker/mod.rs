@@ -52,9 +52,9 @@ pub struct Report {
     pub failures: u64,
     /// The number of the bucket of the latency histogram.
     pub latency: Option<usize>,
-    /// Everything else that tells a repeat from another call.
+    /// Everything else that distinguishes a repeat from another call.
     pub latency_ms: Option<u64>,
-    /// Who reports; nobody by name is one, too.
+    /// Who reports; a missing name counts as one, too.
     pub reporter: Option<Name>,
     /// The permit that the call had.
     pub permit: Option<Name>,
@@ -116,7 +116,7 @@ struct Kept {
 #[derive(Clone, Debug, Default)]
 pub struct Breaker {
     kept: Option<Kept>,
-    /// The calls that were named: when they were made, and what they said.
+    /// The calls that were named: when they were made, and their reports.
     calls: HashMap<Name, (u64, Report)>,
 }
 
@@ -135,12 +135,14 @@ impl Breaker {
         let mut call = kept.windows.join(now, rules, Some(coming));
         kept.move_on(wall, now, rules, &mut call);
         kept.written = now;
-        let mut told = Vec::new();
+        let mut recorded = Vec::new();
         for (report, id) in reports {
             let made = id.and_then(|id| self.calls.get(&id));
             let made = made.filter(|(made, _)| *made + rules.window > now);
-            told.push(match made {
-                Some((_, said)) if said == report => Recorded::Repeated(kept.window_at(now, &call)),
+            recorded.push(match made {
+                Some((_, first)) if first == report => {
+                    Recorded::Repeated(kept.window_at(now, &call))
+                }
                 Some(_) => Recorded::Mismatch,
                 None if rules.log && report.successes + report.failures > MOST_LOGGED => {
                     Recorded::TooMany
@@ -152,14 +154,14 @@ impl Breaker {
                 }
             });
         }
-        told
+        recorded
     }
 
     /// Asks for a call.
     pub fn permit(&mut self, wall: u64, rules: &Rules, permit: Name) -> Permission {
-        let asked =
+        let permission =
             self.look_at(wall, rules, |kept, now, call| kept.permit(now, rules, permit, call));
-        asked.unwrap_or(Permission::Free)
+        permission.unwrap_or(Permission::Free)
     }
 
     /// Looks at it.
@@ -189,17 +191,17 @@ impl Breaker {
         let mut call = kept.windows.join(now, rules, None);
         let has_evicted = kept.move_on(wall, now, rules, &mut call);
         let has_changed = (kept.version, kept.offset) != (before.version, before.offset);
-        let (told, must_write) = ask(kept, now, &call);
+        let (answer, must_write) = ask(kept, now, &call);
         if must_write || has_evicted || has_changed || call.has_joined {
             kept.written = now;
         } else {
             // Nothing is written: under a longer window silent reporters count again, and under
-            // other rules the same probes are judged anew.
+            // other rules the same probes are judged again.
             kept.windows = before.windows;
             kept.reporters = before.reporters;
             kept.probed = before.probed;
         }
-        Some(told)
+        Some(answer)
     }
 }
 
@@ -272,10 +274,10 @@ impl Kept {
         let has_evicted = self.windows.evict(call, now);
         if self.state != State::Closed && self.reported + call.longest <= now {
             self.become_(State::Closed, wall, now);
-            self.begin_anew(call);
+            self.clear_window(call);
         } else if self.state == State::Open && self.changed + rules.open_for <= now {
             self.become_(State::HalfOpen, wall, now);
-            self.begin_anew(call);
+            self.clear_window(call);
         }
         self.judge(wall, now, rules, call);
         has_evicted
@@ -286,7 +288,7 @@ impl Kept {
         self.version = wall.max(self.version + 1);
     }
 
-    fn begin_anew(&mut self, call: &mut Call) {
+    fn clear_window(&mut self, call: &mut Call) {
         self.windows.empty(call);
         self.permits.clear();
         self.reporters.forgive();

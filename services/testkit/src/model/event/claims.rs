@@ -1,6 +1,6 @@
 //! What issuers do.
 
-use super::{Event, Fence, Name, Stands};
+use super::{Event, Fence, Name, State};
 
 /// What `max_per_second` counts in.
 const UNIT: u64 = 1_000_000;
@@ -46,8 +46,8 @@ pub enum Failed {
 
 impl Event {
     fn to_retry(&self) -> Vec<(u64, u64)> {
-        let due = self.made.iter().filter_map(|(sequence, made)| match made.stands {
-            Stands::ToRetry { due } => Some((due, *sequence)),
+        let due = self.made.iter().filter_map(|(sequence, made)| match made.state {
+            State::ToRetry { due } => Some((due, *sequence)),
             _ => None,
         });
         let mut due: Vec<_> = due.collect();
@@ -83,7 +83,7 @@ impl Event {
         self.begin(wall);
         let due = self.to_retry().into_iter().filter(|(due, _)| *due <= self.now);
         for (_, sequence) in due.take(MOST as usize).collect::<Vec<_>>() {
-            self.set(sequence, Stands::InLine);
+            self.set(sequence, State::InLine);
         }
         let free = self.free();
         let (by_rate, mut rest) = self.by_rate();
@@ -92,7 +92,7 @@ impl Event {
         let until = self.now + self.rules.lease;
         let mut work = Vec::new();
         for sequence in sequences {
-            self.set(sequence, Stands::Held { until });
+            self.set(sequence, State::Held { until });
             if let Some(made) = self.made.get_mut(&sequence) {
                 made.fence = fence;
                 work.push(Work { sequence, visitor: made.visitor, attempt: made.attempts + 1 });
@@ -114,27 +114,26 @@ impl Event {
         Claimed { work, again_in, pending: free > count }
     }
 
-    fn set(&mut self, sequence: u64, stands: Stands) {
+    fn set(&mut self, sequence: u64, state: State) {
         if let Some(made) = self.made.get_mut(&sequence) {
-            made.stands = stands;
+            made.state = state;
         }
     }
 
     fn is_held(&self, fence: Fence, sequence: u64) -> bool {
         let over = self.ended_by();
         self.made.get(&sequence).is_some_and(|made| {
-            made.fence == fence && matches!(made.stands, Stands::Held { until } if until > over)
+            made.fence == fence && matches!(made.state, State::Held { until } if until > over)
         })
     }
 
-    /// Leases begin anew; for each whether it is held.
+    /// Leases restart; for each whether it is held.
     pub fn renew(&mut self, wall: u64, fence: Fence, sequences: &[u64]) -> Vec<bool> {
         self.begin(wall);
         let held: Vec<_> = sequences.iter().map(|it| self.is_held(fence, *it)).collect();
         let lease = self.now + self.rules.lease;
         for (sequence, _) in sequences.iter().zip(&held).filter(|(_, held)| **held) {
-            if let Some(Stands::Held { until }) =
-                self.made.get_mut(sequence).map(|it| &mut it.stands)
+            if let Some(State::Held { until }) = self.made.get_mut(sequence).map(|it| &mut it.state)
             {
                 *until = lease.max(*until);
             }
@@ -151,8 +150,8 @@ impl Event {
             let made = self.made.get(&work.sequence).filter(|made| made.visitor == work.visitor);
             if !self.is_held(fence, work.sequence) || made.is_none() {
                 let made = made.filter(|made| made.fence == fence);
-                return match made.map(|made| &made.stands) {
-                    Some(Stands::Issued { code, .. }) => {
+                return match made.map(|made| &made.state) {
+                    Some(State::Issued { code, .. }) => {
                         Finished::Issued { code: *code, after_ms: None }
                     }
                     _ => Finished::LeaseLost,
@@ -163,7 +162,7 @@ impl Event {
                 return Finished::NoCodes;
             }
             let after_ms = made.map(|made| (self.now / 1_000).saturating_sub(made.at));
-            self.set(work.sequence, Stands::Issued { at: self.wall / 1_000_000, code });
+            self.set(work.sequence, State::Issued { at: self.wall / 1_000_000, code });
             is_any = true;
             Finished::Issued { code, after_ms }
         };
@@ -172,7 +171,7 @@ impl Event {
             self.written();
             if self.issued() == self.given {
                 for sequence in self.in_line().collect::<Vec<_>>() {
-                    self.set(sequence, Stands::SoldOut);
+                    self.set(sequence, State::SoldOut);
                     self.sold_out += 1;
                 }
             }
@@ -192,9 +191,9 @@ impl Event {
         self.begin(wall);
         if !self.is_held(fence, sequence) {
             let made = self.made.get(&sequence).filter(|made| made.fence == fence);
-            return match made.map(|made| &made.stands) {
-                Some(Stands::ToRetry { .. }) => Failed::Retried,
-                Some(Stands::Dead { .. }) => Failed::Dead,
+            return match made.map(|made| &made.state) {
+                Some(State::ToRetry { .. }) => Failed::Retried,
+                Some(State::Dead { .. }) => Failed::Dead,
                 _ => Failed::LeaseLost,
             };
         }
@@ -203,7 +202,7 @@ impl Event {
         if is_dead {
             return Failed::Dead;
         }
-        self.set(sequence, Stands::ToRetry { due: self.now + retry_in.unwrap_or_default() });
+        self.set(sequence, State::ToRetry { due: self.now + retry_in.unwrap_or_default() });
         Failed::Retried
     }
 
@@ -214,7 +213,7 @@ impl Event {
         made.attempts += 1;
         let is_dead = is_last || made.attempts >= self.rules.max_attempts;
         if is_dead {
-            made.stands = Stands::Dead { at, cause: cause.to_owned() };
+            made.state = State::Dead { at, cause: cause.to_owned() };
         }
         is_dead
     }
@@ -226,7 +225,7 @@ impl Event {
         let held: Vec<_> =
             sequences.iter().copied().filter(|it| self.is_held(fence, *it)).collect();
         for sequence in &held {
-            self.set(*sequence, Stands::InLine);
+            self.set(*sequence, State::InLine);
         }
         held.len() as u64
     }
@@ -251,8 +250,8 @@ impl Event {
             self.known_codes.clear();
             return (0, 0);
         }
-        let ended = self.made.iter().filter_map(|(sequence, made)| match made.stands {
-            Stands::Held { until } if until <= over => Some((until, *sequence)),
+        let ended = self.made.iter().filter_map(|(sequence, made)| match made.state {
+            State::Held { until } if until <= over => Some((until, *sequence)),
             _ => None,
         });
         let ended: Vec<_> = ended.collect();
@@ -261,7 +260,7 @@ impl Event {
             if self.count_attempt(sequence, "the lease ended", false) {
                 dead += 1;
             } else {
-                self.set(sequence, Stands::InLine);
+                self.set(sequence, State::InLine);
                 returned += 1;
             }
         }

@@ -1,5 +1,5 @@
-//! An event in plain Rust: every application is remembered with where it stands, and everything
-//! else is counted anew each time.
+//! An event in plain Rust: every application is remembered with its state, and everything else is
+//! counted each time.
 
 mod claims;
 mod operate;
@@ -16,7 +16,7 @@ pub type Fence = u64;
 
 /// Queue time runs at most so far past the last tick.
 const STEP: u64 = 5_000_000;
-/// Without a tick for so long, nobody could renew a lease.
+/// Without a tick for so long, no issuer could renew a lease.
 const LATE: u64 = 1_000_000;
 /// A call that has a name counts for so long.
 const DAY: u64 = 86_400_000_000;
@@ -38,7 +38,7 @@ pub struct Rules {
     pub keep_ttl: u64,
 }
 
-/// Where an application stands, as its visitor sees it.
+/// The state of an application, as its visitor sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the specification")]
 pub enum Application {
@@ -73,12 +73,12 @@ struct Made {
     attempts: u64,
     /// Of its last claim.
     fence: Fence,
-    stands: Stands,
+    state: State,
 }
 
-/// Where it stands.
+/// Its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stands {
+enum State {
     /// In line, for the first time or again.
     InLine,
     Held {
@@ -106,7 +106,7 @@ pub struct Event {
     rules: Rules,
     /// As the file has them.
     file: Rules,
-    is_born: bool,
+    exists: bool,
     wall: u64,
     now: u64,
     offset: i64,
@@ -141,7 +141,7 @@ impl Event {
         Self {
             rules,
             file: rules,
-            is_born: false,
+            exists: false,
             wall: 0,
             now: 0,
             offset: 0,
@@ -186,8 +186,8 @@ impl Event {
     /// Each call begins here: the first is the birth of the event.
     fn begin(&mut self, wall: u64) {
         self.wall = wall;
-        if !self.is_born {
-            self.is_born = true;
+        if !self.exists {
+            self.exists = true;
             (self.offset, self.last, self.tick) = (0, wall, wall);
         }
         if self.is_to_be_given {
@@ -196,7 +196,7 @@ impl Event {
         self.now = wall.saturating_add_signed(self.offset).max(self.last).min(self.tick + STEP);
     }
 
-    /// Whether no tick has come for so long that nobody could renew a lease.
+    /// Whether no tick has come for so long that no issuer could renew a lease.
     fn is_late(&self) -> bool {
         self.wall.saturating_add_signed(self.offset) > self.tick + LATE
     }
@@ -215,28 +215,28 @@ impl Event {
         self.last = self.now;
     }
 
-    fn count(&self, of: impl Fn(&Stands) -> bool) -> u64 {
-        self.made.values().filter(|made| of(&made.stands)).count() as u64
+    fn count(&self, of: impl Fn(&State) -> bool) -> u64 {
+        self.made.values().filter(|made| of(&made.state)).count() as u64
     }
 
     fn in_line(&self) -> impl Iterator<Item = u64> {
-        let waiting = self.made.iter().filter(|(_, made)| made.stands == Stands::InLine);
+        let waiting = self.made.iter().filter(|(_, made)| made.state == State::InLine);
         waiting.map(|(sequence, _)| *sequence)
     }
 
     fn issued(&self) -> u64 {
-        self.dropped.unwrap_or(0) + self.count(|stands| matches!(stands, Stands::Issued { .. }))
+        self.dropped.unwrap_or(0) + self.count(|state| matches!(state, State::Issued { .. }))
     }
 
     fn held(&self) -> u64 {
-        self.count(|stands| matches!(stands, Stands::Held { .. }))
+        self.count(|state| matches!(state, State::Held { .. }))
     }
 
     /// For how many of those in line there is a unit, and with codes a code.
     fn free(&self) -> u64 {
-        let bound = self.count(|stands| {
-            let holds = matches!(stands, Stands::Held { .. } | Stands::ToRetry { .. });
-            holds || matches!(stands, Stands::Dead { .. })
+        let bound = self.count(|state| {
+            let holds = matches!(state, State::Held { .. } | State::ToRetry { .. });
+            holds || matches!(state, State::Dead { .. })
         });
         let mut free = self.given - bound - self.issued();
         if self.rules.codes {
@@ -246,18 +246,18 @@ impl Event {
     }
 
     fn shown(&self, sequence: u64) -> Application {
-        match &self.made[&sequence].stands {
-            Stands::InLine => {
+        match &self.made[&sequence].state {
+            State::InLine => {
                 Application::Pending(self.in_line().take_while(|it| *it <= sequence).count() as u64)
             }
-            Stands::Held { .. } => Application::Claimed,
-            Stands::ToRetry { due } => match due.saturating_sub(self.now) / 1_000 {
+            State::Held { .. } => Application::Claimed,
+            State::ToRetry { due } => match due.saturating_sub(self.now) / 1_000 {
                 0 => Application::Claimed,
                 left => Application::ToRetry(left),
             },
-            Stands::Issued { at, code } => Application::Issued { at: *at, code: *code },
-            Stands::SoldOut => Application::SoldOut,
-            Stands::Dead { .. } | Stands::Failed => Application::Failed,
+            State::Issued { at, code } => Application::Issued { at: *at, code: *code },
+            State::SoldOut => Application::SoldOut,
+            State::Dead { .. } | State::Failed => Application::Failed,
         }
     }
 
@@ -277,14 +277,14 @@ impl Event {
             return Apply::NotOpen(None);
         }
         let most = u128::from(self.given) * u128::from(self.rules.over_apply) / 1_000_000;
-        let over = |stands: &Stands| matches!(stands, Stands::SoldOut | Stands::Failed);
-        let on_their_way = self.count(|stands| !over(stands));
+        let over = |state: &State| matches!(state, State::SoldOut | State::Failed);
+        let on_their_way = self.count(|state| !over(state));
         if self.issued() >= self.given || u128::from(on_their_way) >= most {
             return Apply::SoldOut;
         }
         self.tail += 1;
         let at = self.now / 1_000;
-        let made = Made { visitor, at, attempts: 0, fence: 0, stands: Stands::InLine };
+        let made = Made { visitor, at, attempts: 0, fence: 0, state: State::InLine };
         self.made.insert(self.tail, made);
         self.by_visitor.insert(visitor, self.tail);
         self.written();

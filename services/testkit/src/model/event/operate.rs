@@ -1,6 +1,6 @@
 //! What operators and the configuration do, and the view of the whole.
 
-use super::{DAY, Event, Name, Rules, Stands};
+use super::{DAY, Event, Name, Rules, State};
 
 /// The answer to more stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Event {
     /// Other rules are in force; the stock was given before, and the first application has settled
     /// how units are issued.
     pub fn apply_rules(&mut self, wall: u64, rules: Rules) {
-        let codes = if self.is_born && self.tail > 0 { self.rules.codes } else { rules.codes };
+        let codes = if self.exists && self.tail > 0 { self.rules.codes } else { rules.codes };
         (self.rules, self.file) = (Rules { codes, ..rules }, rules);
         self.begin(wall);
     }
@@ -54,10 +54,10 @@ impl Event {
     /// An operator adds stock by a call of this name.
     pub fn add_stock(&mut self, wall: u64, name: Name, units: u64) -> AddStock {
         self.begin(wall);
-        if let Some((at, said, left)) = self.calls.get(&name)
+        if let Some((at, first, left)) = self.calls.get(&name)
             && *at + DAY > self.now
         {
-            let same = *said == units;
+            let same = *first == units;
             return if same { AddStock::Repeated(*left) } else { AddStock::Mismatch };
         }
         let sum = self.given.checked_add(units).filter(|sum| *sum < 1 << 53);
@@ -86,8 +86,8 @@ impl Event {
     pub fn dead(&mut self, wall: u64, after: u64, limit: usize) -> Vec<Letter> {
         self.begin(wall);
         let behind = self.made.range(after + 1..);
-        let dead = behind.filter_map(|(sequence, made)| match &made.stands {
-            Stands::Dead { at, cause } => Some(Letter {
+        let dead = behind.filter_map(|(sequence, made)| match &made.state {
+            State::Dead { at, cause } => Some(Letter {
                 sequence: *sequence,
                 visitor: made.visitor,
                 attempts: made.attempts,
@@ -103,21 +103,21 @@ impl Event {
     pub fn retry_dead(&mut self, wall: u64, visitors: impl Iterator<Item = Name>) -> (u64, u64) {
         self.begin(wall);
         let retried = visitors.filter(|visitor| self.retry(*visitor)).count() as u64;
-        (retried, self.count(|stands| matches!(stands, Stands::Dead { .. })))
+        (retried, self.count(|state| matches!(state, State::Dead { .. })))
     }
 
     fn retry(&mut self, visitor: Name) -> bool {
         let Some(sequence) = self.by_visitor.get(&visitor) else { return false };
         let Some(made) = self.made.get_mut(sequence) else { return false };
-        match made.stands {
-            Stands::Dead { .. } => {
-                (made.attempts, made.stands) = (0, Stands::InLine);
+        match made.state {
+            State::Dead { .. } => {
+                (made.attempts, made.state) = (0, State::InLine);
                 self.written();
                 true
             }
-            // Whoever was claimed once, and waits again.
-            Stands::Held { .. } | Stands::ToRetry { .. } => true,
-            Stands::InLine => made.fence != 0,
+            // Claimed once, and in line again.
+            State::Held { .. } | State::ToRetry { .. } => true,
+            State::InLine => made.fence != 0,
             _ => false,
         }
     }
@@ -127,10 +127,10 @@ impl Event {
         self.begin(wall);
         let Some(sequence) = self.by_visitor.get(&visitor) else { return false };
         let Some(made) = self.made.get_mut(sequence) else { return false };
-        match made.stands {
-            Stands::Failed => true,
-            Stands::Dead { .. } => {
-                made.stands = Stands::Failed;
+        match made.state {
+            State::Failed => true,
+            State::Dead { .. } => {
+                made.state = State::Failed;
                 self.failed += 1;
                 self.written();
                 true
@@ -142,13 +142,13 @@ impl Event {
     /// The event as a whole.
     pub fn look(&mut self, wall: u64) -> Look {
         self.begin(wall);
-        let retried = self.count(|stands| matches!(stands, Stands::ToRetry { .. }));
+        let retried = self.count(|state| matches!(state, State::ToRetry { .. }));
         Look {
             stock: self.given,
             issued: self.issued(),
             pending: self.in_line().count() as u64 + retried,
             claimed: self.held(),
-            dead: self.count(|stands| matches!(stands, Stands::Dead { .. })),
+            dead: self.count(|state| matches!(state, State::Dead { .. })),
             failed: self.failed,
             sold_out: self.sold_out,
             codes: self.codes.len() as u64,

@@ -25,10 +25,10 @@ pub struct Check {
 
 /// What a check says; times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct Checked {
     /// Whether its units fit.
     pub fits: bool,
-    /// Whether its limit is a shadow, which refuses nobody.
+    /// Whether its limit is a shadow, which refuses no call.
     pub shadow: bool,
     /// Units left.
     pub remaining: u64,
@@ -42,7 +42,7 @@ pub struct Told {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Whether it is allowed, whether an earlier call decided it, and its checks.
-    Decided(bool, bool, Vec<Told>),
+    Decided(bool, bool, Vec<Checked>),
     /// The name was used for another call.
     Mismatch,
 }
@@ -73,9 +73,9 @@ impl Limits {
         id: Option<&str>,
     ) -> Answer {
         let looks: Vec<_> = checks.iter().map(|check| self.look(wall, check)).collect();
-        let told: Vec<_> = looks.iter().map(|(_, told)| *told).collect();
-        let said: Vec<_> = checks.iter().map(|check| (check.name(), check.cost)).collect();
-        // The first of the longest windows tells when.
+        let outcomes: Vec<_> = looks.iter().map(|(_, checked)| *checked).collect();
+        let payload: Vec<_> = checks.iter().map(|check| (check.name(), check.cost)).collect();
+        // The first of the longest windows decides when.
         let longest = checks.iter().map(|check| check.rule.window_ms).max().unwrap_or_default();
         let at = checks.iter().zip(&looks).find(|(check, _)| check.rule.window_ms == longest);
         let at = at.map_or(0, |(_, (now, _))| *now);
@@ -88,29 +88,30 @@ impl Limits {
             && let Some(made) = self.made.get(name)
             && made.at + 1000 * longest > at
         {
-            if made.checks != said {
+            if made.checks != payload {
                 return Answer::Mismatch;
             }
-            let again = told.into_iter().zip(&made.fitted);
-            let again = again.map(|(told, fits)| Told { fits: *fits, retry_after: 0, ..told });
+            let again = outcomes.into_iter().zip(&made.fitted);
+            let again =
+                again.map(|(checked, fits)| Checked { fits: *fits, retry_after: 0, ..checked });
             return Answer::Decided(true, true, again.collect());
         }
-        if told.iter().any(|told| !told.fits && !told.shadow) {
-            return Answer::Decided(false, false, told);
+        if outcomes.iter().any(|it| !it.fits && !it.shadow) {
+            return Answer::Decided(false, false, outcomes);
         }
         let mut taken = 0;
-        for (check, told) in checks.iter().zip(&told).filter(|(_, told)| told.fits) {
+        for (check, checked) in checks.iter().zip(&outcomes).filter(|(_, it)| it.fits) {
             self.counter(check).take(wall, check.cost);
-            taken += if told.fits { check.cost } else { 0 };
+            taken += if checked.fits { check.cost } else { 0 };
         }
         if let Some(name) = name.filter(|_| taken > 0) {
-            let fitted = told.iter().map(|told| told.fits).collect();
-            self.made.insert(name, Made { checks: said, at, fitted });
+            let fitted = outcomes.iter().map(|it| it.fits).collect();
+            self.made.insert(name, Made { checks: payload, at, fitted });
         }
-        let after = checks.iter().zip(&told).map(|(check, before)| {
+        let after = checks.iter().zip(&outcomes).map(|(check, before)| {
             let (_, now) = self.look(wall, check);
             let retry_after = if before.fits { 0 } else { now.retry_after };
-            Told { fits: before.fits, retry_after, ..now }
+            Checked { fits: before.fits, retry_after, ..now }
         });
         Answer::Decided(true, false, after.collect())
     }
@@ -129,21 +130,21 @@ impl Limits {
     }
 
     /// Limit time (µs), and what the check says of it.
-    fn look(&mut self, wall: u64, check: &Check) -> (u64, Told) {
+    fn look(&mut self, wall: u64, check: &Check) -> (u64, Checked) {
         let counter = self.counter(check);
         let now = counter.now(wall);
         // Two windows later everything has gone.
         let until =
             |units| first(2 * check.rule.window_ms + 1, |ms| counter.fits(units, now + 1000 * ms));
         let needed = check.cost.max(1);
-        let told = Told {
+        let checked = Checked {
             fits: counter.fits(needed, now),
             shadow: check.rule.shadow,
             remaining: first(check.rule.limit, |units| !counter.fits(units + 1, now)),
             reset: until(check.rule.limit),
             retry_after: until(needed),
         };
-        (now, told)
+        (now, checked)
     }
 }
 

@@ -15,7 +15,7 @@ pub const MAX_AMOUNT: u64 = (1 << 53) - 1;
 /// What a file sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// What is in the pool when it is born.
+    /// What is in the pool when it is created.
     pub funds: Option<u64>,
     /// How long a hold lasts.
     pub hold_ttl: u64,
@@ -23,9 +23,9 @@ pub struct Rules {
     pub options: Vec<u64>,
 }
 
-/// How much is asked for.
+/// How much a call requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum AmountRequest {
     /// So much.
     Amount(u64),
     /// The most that an option pays.
@@ -66,7 +66,7 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// Where a hold stands, what it reserved, and the time left.
+/// The state of a hold, what it reserved, and the time left.
 pub type Look = Option<(&'static str, u64, u64)>;
 
 /// What a pool has: balance, held, paid, funded, lines of the ledger.
@@ -86,7 +86,7 @@ pub struct Sums {
 
 #[derive(Clone, Debug)]
 struct Hold {
-    said: Asked,
+    request: AmountRequest,
     ends: u64,
     amount: u64,
     balance: u64,
@@ -99,7 +99,7 @@ struct Hold {
 /// A draw or funds, by the name of the call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    said: Asked,
+    request: AmountRequest,
     at: u64,
     amount: u64,
     balance: u64,
@@ -109,7 +109,7 @@ struct Call {
 #[derive(Clone, Debug)]
 pub struct Pool {
     rules: Rules,
-    is_born: bool,
+    exists: bool,
     sums: Sums,
     offset: i64,
     last: u64,
@@ -120,11 +120,11 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// One that nobody has asked yet.
+    /// One that no call has reached yet.
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
-            is_born: false,
+            exists: false,
             sums: Sums::default(),
             offset: 0,
             last: 0,
@@ -146,10 +146,10 @@ impl Pool {
         *self = Self::new(self.rules.clone());
     }
 
-    /// Queue time now; a pool that the store does not know is born.
+    /// Queue time now; a pool that the store does not know is created.
     fn open(&mut self, wall: u64) -> u64 {
-        if !self.is_born {
-            self.is_born = true;
+        if !self.exists {
+            self.exists = true;
             (self.tick, self.last) = (wall, wall);
             if let Some(funds) = self.rules.funds {
                 self.sums = Sums { balance: funds, funded: funds, lines: 1, ..Sums::default() };
@@ -176,34 +176,34 @@ impl Pool {
         self.last
     }
 
-    fn amount(&self, asked: Asked) -> Option<u64> {
-        match asked {
-            Asked::Amount(amount) => Some(amount),
-            Asked::Option(option) => self.rules.options.get(option).copied(),
+    fn amount(&self, request: AmountRequest) -> Option<u64> {
+        match request {
+            AmountRequest::Amount(amount) => Some(amount),
+            AmountRequest::Option(option) => self.rules.options.get(option).copied(),
         }
     }
 
-    /// What is asked for, if it can be had.
-    fn covered(&self, asked: Asked) -> Result<u64, Refusal> {
-        let amount = self.amount(asked).ok_or(Refusal::NoOption)?;
+    /// The requested amount, if the balance covers it.
+    fn covered(&self, request: AmountRequest) -> Result<u64, Refusal> {
+        let amount = self.amount(request).ok_or(Refusal::NoOption)?;
         let balance = self.sums.balance;
         if amount > balance { Err(Refusal::Insufficient(balance)) } else { Ok(amount) }
     }
 
     /// Reserves.
-    pub fn hold(&mut self, wall: u64, asked: Asked, id: u64) -> Answer {
+    pub fn hold(&mut self, wall: u64, request: AmountRequest, id: u64) -> Answer {
         let now = self.begin(wall);
         let known = self.holds.get(&id).filter(|hold| hold.ends + DAY > now);
         if let Some(hold) = known {
             let is_over = hold.settled.is_some() || hold.is_cancelled;
-            return if hold.said == asked {
+            return if hold.request == request {
                 let left = if is_over { 0 } else { hold.ends.saturating_sub(now) };
                 Answer::Repeated(hold.amount, left, hold.balance)
             } else {
                 Answer::Refused(Refusal::Mismatch)
             };
         }
-        match self.covered(asked) {
+        match self.covered(request) {
             Err(refusal) => Answer::Refused(refusal),
             Ok(amount) => {
                 self.sums.balance -= amount;
@@ -212,7 +212,7 @@ impl Pool {
                 let ends = now + self.rules.hold_ttl;
                 let balance = self.sums.balance;
                 let hold = Hold {
-                    said: asked,
+                    request,
                     ends,
                     amount,
                     balance,
@@ -227,19 +227,19 @@ impl Pool {
     }
 
     /// Pays at once.
-    pub fn draw(&mut self, wall: u64, asked: Asked, id: u64) -> Answer {
+    pub fn draw(&mut self, wall: u64, request: AmountRequest, id: u64) -> Answer {
         let now = self.begin(wall);
-        if let Some(answer) = repeated(&self.draws, id, asked, now) {
+        if let Some(answer) = repeated(&self.draws, id, request, now) {
             return answer;
         }
-        match self.covered(asked) {
+        match self.covered(request) {
             Err(refusal) => Answer::Refused(refusal),
             Ok(amount) => {
                 self.sums.balance -= amount;
                 self.sums.paid += amount;
                 self.sums.lines += 1;
                 let balance = self.sums.balance;
-                self.draws.insert(id, Call { said: asked, at: now, amount, balance });
+                self.draws.insert(id, Call { request, at: now, amount, balance });
                 Answer::Done(amount, 0, balance)
             }
         }
@@ -249,8 +249,8 @@ impl Pool {
     pub fn fund(&mut self, wall: u64, amount: u64, id: u64) -> Answer {
         let now = self.open(wall);
         self.last = now;
-        let said = Asked::Amount(amount);
-        if let Some(answer) = repeated(&self.funds, id, said, now) {
+        let request = AmountRequest::Amount(amount);
+        if let Some(answer) = repeated(&self.funds, id, request, now) {
             return answer;
         }
         if self.sums.funded + amount > MAX_AMOUNT {
@@ -260,7 +260,7 @@ impl Pool {
         self.sums.funded += amount;
         self.sums.lines += 1;
         let balance = self.sums.balance;
-        self.funds.insert(id, Call { said, at: now, amount, balance });
+        self.funds.insert(id, Call { request, at: now, amount, balance });
         Answer::Done(amount, 0, balance)
     }
 
@@ -373,9 +373,14 @@ impl Pool {
 }
 
 /// The answer to a call that was made within the last day.
-fn repeated(calls: &BTreeMap<u64, Call>, id: u64, said: Asked, now: u64) -> Option<Answer> {
+fn repeated(
+    calls: &BTreeMap<u64, Call>,
+    id: u64,
+    request: AmountRequest,
+    now: u64,
+) -> Option<Answer> {
     let call = calls.get(&id).filter(|call| call.at + DAY > now)?;
-    Some(if call.said == said {
+    Some(if call.request == request {
         Answer::Repeated(call.amount, 0, call.balance)
     } else {
         Answer::Refused(Refusal::Mismatch)

@@ -167,8 +167,8 @@ impl Queue {
         Ok(())
     }
 
-    /// A tick takes what the scheduler says, and has told whether the batch took a step.
-    pub(super) fn follow(&mut self, health: &Health, told: Option<Step>) -> Result<(), String> {
+    /// A tick takes what the scheduler says, and returned whether the batch took a step.
+    pub(super) fn follow(&mut self, health: &Health, returned: Option<Step>) -> Result<(), String> {
         if let Some(reading) = health.reading {
             let before = self.health();
             match &mut self.followed.reading {
@@ -187,13 +187,13 @@ impl Queue {
             }
         }
         let step = match &health.adaptive {
-            Some(rules) => self.adapt(rules, health.reading.map(|it| it.totals), told)?,
+            Some(rules) => self.adapt(rules, health.reading.map(|it| it.totals), returned)?,
             None => None,
         };
-        if step == told {
+        if step == returned {
             Ok(())
         } else {
-            Err(format!("step of the batch: told {told:?}, the model says {step:?}"))
+            Err(format!("step of the batch: returned {returned:?}, the model says {step:?}"))
         }
     }
 
@@ -201,7 +201,7 @@ impl Queue {
         &mut self,
         rules: &Adaptive,
         totals: Option<Totals>,
-        told: Option<Step>,
+        returned: Option<Step>,
     ) -> Result<Option<Step>, String> {
         let Adaptive { min_batch, max_batch, .. } = *rules;
         let lapsed = self.adaptive_batch().is_none();
@@ -242,7 +242,7 @@ impl Queue {
             (cut, Step::CutSuccess)
         } else if quick * 20 < (quick + slow) * 19 {
             (cut, Step::CutP95)
-        } else if matches!(told, None | Some(Step::Unused)) {
+        } else if matches!(returned, None | Some(Step::Unused)) {
             (batch, Step::Unused)
         } else if !self.followed.used {
             return Err("the batch rose although it was not used up".into());

@@ -71,7 +71,7 @@ pub enum Gone {
     Ended,
 }
 
-/// What a visitor is told.
+/// The answer that a visitor gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the specification")]
 pub enum Reply {
@@ -106,7 +106,7 @@ enum Stand {
 struct Admitted {
     id: Id,
     active: bool,
-    /// A join at the gate began the session, and nobody has shown the token yet.
+    /// A join at the gate began the session, and no client has shown the token yet.
     short: bool,
     /// When it was promoted (ready) or claimed (active).
     since: u64,
@@ -147,13 +147,13 @@ pub struct Queue {
     /// From which address a place joined, if it was counted.
     from: BTreeMap<u64, u64>,
     marked_at: Option<u64>,
-    marks: BTreeSet<u64>,
-    young: u64,
+    samples: BTreeSet<u64>,
+    first_polls_over: u64,
     heard: u64,
     heard_at: Option<u64>,
     /// The same by the store's clock.
     heard_wall: u64,
-    roll_call: presence::RollCall,
+    check_in: presence::CheckIn,
     slots: VecDeque<Slot>,
     slots_opened: u64,
     slot_at: u64,
@@ -181,12 +181,12 @@ impl Queue {
             joined: BTreeMap::new(),
             from: BTreeMap::new(),
             marked_at: None,
-            marks: BTreeSet::new(),
-            young: 0,
+            samples: BTreeSet::new(),
+            first_polls_over: 0,
             heard: 0,
             heard_at: None,
             heard_wall: 0,
-            roll_call: presence::RollCall::default(),
+            check_in: presence::CheckIn::default(),
             slots: VecDeque::new(),
             slots_opened: 0,
             slot_at: 0,
@@ -229,7 +229,7 @@ impl Queue {
         self.now = now.max(self.last).min(self.tick + STEP);
     }
 
-    fn bury(&mut self, ticket: u64, id: Id, reason: Gone) {
+    fn end_place(&mut self, ticket: u64, id: Id, reason: Gone) {
         self.gone.insert(ticket, (id, reason, self.now));
     }
 
@@ -266,9 +266,9 @@ impl Queue {
         {
             return Reply::Gone(if at + GONE_KEPT > self.now { *reason } else { Gone::Ended });
         }
-        // Never given, or given to somebody else before it could be forgotten: the store lost it.
-        let mark = self.marks.range(..=ticket).next_back().map(|mark| self.joined[mark].0);
-        if ticket > self.last_ticket || mark.is_some_and(|joined| joined + GONE_KEPT > self.now) {
+        // Never given, or given to another before it could be forgotten: the store lost it.
+        let sample = self.samples.range(..=ticket).next_back().map(|ticket| self.joined[ticket].0);
+        if ticket > self.last_ticket || sample.is_some_and(|joined| joined + GONE_KEPT > self.now) {
             return Reply::Gone(Gone::Lost);
         }
         Reply::Gone(Gone::Ended)

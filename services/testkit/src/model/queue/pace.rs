@@ -154,7 +154,7 @@ impl Queue {
     pub fn held_back(&self) -> bool {
         let head = self.line.iter().find(|(_, (_, stand))| !matches!(stand, Stand::Away(_)));
         // In a check-in period the line waits for a head that has not polled.
-        let waits = |ticket| self.roll_call_left() > 0 && self.absence(ticket).is_some();
+        let waits = |ticket| self.check_in_left() > 0 && self.absence(ticket).is_some();
         let is_due = self.pace.rest > 0 && !self.pace.is_merged;
         is_due && head.is_some_and(|(ticket, _)| !waits(*ticket))
     }

@@ -1,39 +1,39 @@
-//! Who in line is present: last-seen slots, heard time, first polls, roll-calls.
+//! Who in line is present: last-seen slots, heard time, first polls, check-in periods.
 
 use std::collections::BTreeSet;
 
 use super::{Queue, SECOND, STEP, Slot};
 
-/// A roll-call stands still when nobody has been heard for this long.
+/// A check-in period pauses when no visitor has polled for this long.
 const STILL: u64 = 20 * SECOND;
 
-/// The last time that the line was asked who is still there.
+/// The last check-in period.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RollCall {
-    /// What was left of it when somebody was last heard.
+pub(super) struct CheckIn {
+    /// What was left of it when a visitor last polled.
     left: u64,
     /// The slot that it opened: those before do not count any more.
     slot: u64,
-    /// The last ticket of those it asked.
+    /// The last ticket that must check in.
     top: Option<u64>,
 }
 
 impl Queue {
-    /// For how long nobody was heard, by queue time or by the store's clock.
+    /// For how long no visitor has polled, by queue time or by the store's clock.
     fn silence(&self) -> u64 {
         let by_queue_time = self.now - self.heard_at.unwrap_or(0);
         by_queue_time.max(self.wall.saturating_sub(self.heard_wall))
     }
 
-    /// Whether nobody has been heard for so long that promotion waits.
+    /// Whether no visitor has polled for so long that promotion waits.
     pub(super) fn is_silent(&self) -> bool {
         self.silence() > self.rules.first_poll_ttl
     }
 
-    /// What is left of the roll-call.
-    pub(super) fn roll_call_left(&self) -> u64 {
+    /// What is left of the check-in period.
+    pub(super) fn check_in_left(&self) -> u64 {
         let since = self.now - self.heard_at.unwrap_or(self.now);
-        self.roll_call.left.saturating_sub(since.min(STILL))
+        self.check_in.left.saturating_sub(since.min(STILL))
     }
 
     pub(super) fn hear(&mut self) {
@@ -42,7 +42,7 @@ impl Queue {
             return;
         }
         let begins = self.is_silent() && self.depth() > 0;
-        self.roll_call.left = self.roll_call_left();
+        self.check_in.left = self.check_in_left();
         self.heard += (self.now - self.heard_at.unwrap_or(0)).min(STEP);
         self.heard_at = Some(self.now);
         self.heard_wall = self.wall;
@@ -60,13 +60,13 @@ impl Queue {
             }
         }
         if begins {
-            let left = match self.roll_call.left {
+            let left = match self.check_in.left {
                 0 => self.rules.first_poll_ttl,
                 // Silent again before the end of one.
                 left => left.max(STILL),
             };
             let slot = self.slots_opened - 1;
-            self.roll_call = RollCall { left, slot, top: Some(self.last_ticket) };
+            self.check_in = CheckIn { left, slot, top: Some(self.last_ticket) };
         }
     }
 
@@ -77,26 +77,27 @@ impl Queue {
     }
 
     pub(super) fn age(&mut self) {
-        // Marked tickets tell the join time of those up to the next mark, to a second, and heard
-        // time may lag by one more; 64 marks a call.
-        let marks: Vec<_> = self.marks.range(self.young + 1..).copied().take(64).collect();
-        for (at, ticket) in marks.iter().enumerate() {
+        // Samples give the join time of the tickets up to the next one, to a second, and heard
+        // time may lag by one more; 64 samples a call.
+        let samples: Vec<_> =
+            self.samples.range(self.first_polls_over + 1..).copied().take(64).collect();
+        for (at, ticket) in samples.iter().enumerate() {
             if self.joined[ticket].1 + 2 * SECOND + self.rules.first_poll_ttl > self.heard {
                 return;
             }
-            if let Some(next) = marks.get(at + 1) {
-                self.young = next - 1;
-            } else if marks.len() < 64 {
-                self.young = self.last_ticket;
+            if let Some(next) = samples.get(at + 1) {
+                self.first_polls_over = next - 1;
+            } else if samples.len() < 64 {
+                self.first_polls_over = self.last_ticket;
             }
         }
     }
 
     /// Nothing when present; else whether it was never seen.
     pub(super) fn absence(&self, ticket: u64) -> Option<bool> {
-        let RollCall { slot: since, top, .. } = self.roll_call;
-        let was_asked = top.is_some_and(|top| ticket <= top);
-        if self.slots.is_empty() || (ticket > self.young && !was_asked) {
+        let CheckIn { slot: since, top, .. } = self.check_in;
+        let must_check_in = top.is_some_and(|top| ticket <= top);
+        if self.slots.is_empty() || (ticket > self.first_polls_over && !must_check_in) {
             return None;
         }
         let mut slots = self.slots.iter().filter(|slot| slot.number >= since);
@@ -104,6 +105,6 @@ impl Queue {
             return None;
         }
         let is_forgotten = self.slots_opened >= 5 && ticket <= self.slots[0].top;
-        Some(!is_forgotten && !was_asked)
+        Some(!is_forgotten && !must_check_in)
     }
 }

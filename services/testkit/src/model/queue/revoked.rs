@@ -21,7 +21,7 @@ pub(super) struct Revoked {
     late: bool,
 }
 
-/// What a reading of the list tells.
+/// What a reading of the list returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the operation's reply")]
 pub struct Reading {
@@ -37,7 +37,7 @@ impl Queue {
         self.now.max(self.revoked.version + 1)
     }
 
-    /// Active places end now, or sooner than was said: those of one call share a version.
+    /// Active places end now, or sooner than was returned: those of one call share a version.
     pub(super) fn revoke(&mut self, ended: &[(u64, Id)]) {
         if !self.rules.local_answers || ended.is_empty() {
             return;
@@ -119,7 +119,7 @@ impl Queue {
         }
     }
 
-    /// A new life: nobody holds a place, and tickets begin again. The promotions stay.
+    /// A reset: no place is left, and tickets restart at 1. The promotions stay.
     pub fn reset(&mut self, wall: u64) {
         self.read_clock(wall);
         let fresh = Self::new(self.rules.clone(), wall);

@@ -2,7 +2,7 @@
 
 use super::{Id, Queue, Stand};
 
-/// Where a place stands that is there.
+/// The status of a place that has not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the words of the specification")]
 pub enum Shown {

@@ -2,7 +2,7 @@
 
 use super::{Admitted, Gone, Health, Id, Queue, Stand, Step};
 
-/// What a tick told.
+/// What a tick returned.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the names of the operation's reply")]
 pub struct Tick {
@@ -54,21 +54,21 @@ impl Queue {
         self.note_promotion(ticket);
     }
 
-    /// A tick that promoted, passed over and abandoned so many, and whose scheduler said this of a
+    /// A tick that promoted, skipped and abandoned so many, and whose scheduler reported this of a
     /// target. Checks that it was allowed and right.
-    pub fn promote(&mut self, wall: u64, health: &Health, told: Tick) -> Result<(), String> {
-        let Tick { promoted, away, abandoned, step } = told;
+    pub fn promote(&mut self, wall: u64, health: &Health, returned: Tick) -> Result<(), String> {
+        let Tick { promoted, away, abandoned, step } = returned;
         self.read_clock(wall);
         self.watch_clock();
         self.offset = self.now.cast_signed() - wall.cast_signed();
         self.tick = self.now;
         self.last = self.now;
         self.follow(health, step)?;
-        let told_some = promoted + away + abandoned > 0;
+        let did_some = promoted + away + abandoned > 0;
         if self.depth() == 0 || !self.promotes() || self.is_silent() {
             self.spend(0, 0);
             let wrong = "promoted although paused, or no visitor waits or polls";
-            return if told_some { Err(wrong.into()) } else { Ok(()) };
+            return if did_some { Err(wrong.into()) } else { Ok(()) };
         }
         self.age();
         let due = self.due();
@@ -101,7 +101,7 @@ impl Queue {
                 }
                 Some(true) => {
                     self.line.remove(&ticket);
-                    self.bury(ticket, id, Gone::Abandoned);
+                    self.end_place(ticket, id, Gone::Abandoned);
                     dropped += 1;
                 }
             }
@@ -134,11 +134,11 @@ impl Queue {
             self.admitted.remove(&ticket);
             if admitted.active {
                 expired += 1;
-                self.bury(ticket, admitted.id, Gone::Expired);
+                self.end_place(ticket, admitted.id, Gone::Expired);
             } else {
                 unclaimed += 1;
                 self.give_back(ticket);
-                self.bury(ticket, admitted.id, Gone::Unclaimed);
+                self.end_place(ticket, admitted.id, Gone::Unclaimed);
             }
         }
         for (ticket, (id, stand)) in self.line.clone() {
@@ -146,14 +146,14 @@ impl Queue {
                 && since + self.rules.keep_ttl <= self.heard
             {
                 self.line.remove(&ticket);
-                self.bury(ticket, id, Gone::Abandoned);
+                self.end_place(ticket, id, Gone::Abandoned);
                 abandoned += 1;
             }
         }
         for (ticket, (id, stand)) in self.line.clone() {
             let absent = match stand {
-                // Nobody is passed over while the line is asked who is there.
-                _ if self.roll_call_left() > 0 => None,
+                // No place is skipped in a check-in period.
+                _ if self.check_in_left() > 0 => None,
                 Stand::Away(_) => None,
                 Stand::Waiting | Stand::Returned => self.absence(ticket),
             };
@@ -165,7 +165,7 @@ impl Queue {
                 }
                 Some(true) => {
                     self.line.remove(&ticket);
-                    self.bury(ticket, id, Gone::Abandoned);
+                    self.end_place(ticket, id, Gone::Abandoned);
                     abandoned += 1;
                 }
             }

@@ -15,10 +15,10 @@ impl Queue {
                 if reason == Gone::Unclaimed {
                     self.give_back(ticket);
                 }
-                self.bury(ticket, id, reason);
+                self.end_place(ticket, id, reason);
                 None
             }
-            told => Some((ticket, told)),
+            place => Some((ticket, place)),
         }
     }
 
@@ -47,8 +47,8 @@ impl Queue {
     ) -> Result<Joined, String> {
         self.read_clock(wall);
         self.hear();
-        if let Some((ticket, told)) = self.held(id) {
-            if let Reply::Waiting { .. } = told {
+        if let Some((ticket, place)) = self.held(id) {
+            if let Reply::Waiting { .. } = place {
                 self.heartbeat(ticket);
             }
             return Ok(Joined::Same(ticket, self.locate(id, ticket)));
@@ -91,10 +91,10 @@ impl Queue {
             }
             self.line.insert(ticket, (id, Stand::Waiting));
         }
-        let told_every = !ready && ticket.is_multiple_of(64);
-        if told_every || self.marked_at.is_none_or(|at| self.now - at >= SECOND) {
+        let is_compared = !ready && ticket.is_multiple_of(64);
+        if is_compared || self.marked_at.is_none_or(|at| self.now - at >= SECOND) {
             self.marked_at = Some(self.now);
-            self.marks.insert(ticket);
+            self.samples.insert(ticket);
         }
         Ok(Joined::New(ticket))
     }
@@ -119,11 +119,11 @@ impl Queue {
     }
 
     fn enter_by(&mut self, wall: u64, id: Id, ticket: u64, renew: bool, joined: bool) -> Reply {
-        let told = self.place(wall, id, ticket);
+        let place = self.place(wall, id, ticket);
         let RulesInForce { claim_ttl, session_ttl, session_max, unproven_ttl, .. } = self.rules;
         let now = self.now;
         if let (Reply::Ready { .. } | Reply::Active { .. }, Some(admitted)) =
-            (told, self.admitted.get_mut(&ticket))
+            (place, self.admitted.get_mut(&ticket))
         {
             if !admitted.active {
                 let whole = session_ttl.min(session_max);
@@ -146,8 +146,8 @@ impl Queue {
 
     /// A renewal.
     pub fn renew(&mut self, wall: u64, id: Id, ticket: u64) -> Reply {
-        let told = self.place(wall, id, ticket);
-        if let (Reply::Active { .. }, Some(admitted)) = (told, self.admitted.get_mut(&ticket)) {
+        let place = self.place(wall, id, ticket);
+        if let (Reply::Active { .. }, Some(admitted)) = (place, self.admitted.get_mut(&ticket)) {
             let RulesInForce { session_ttl, session_max, .. } = self.rules;
             let ends = (self.now + session_ttl).min(admitted.since + session_max);
             // A session_max that was lowered meanwhile ends no session at once.
@@ -183,7 +183,7 @@ impl Queue {
             };
             self.line.remove(&ticket);
             self.admitted.remove(&ticket);
-            self.bury(ticket, id, reason);
+            self.end_place(ticket, id, reason);
             Some(reason)
         };
         let left = places.iter().map(leave).collect();
@@ -196,7 +196,7 @@ impl Queue {
         self.read_clock(wall);
         if let Some((id, _)) = self.line.remove(&ticket) {
             self.last = self.now;
-            self.bury(ticket, id, Gone::Evicted);
+            self.end_place(ticket, id, Gone::Evicted);
             return true;
         }
         let Some(admitted) = self.admitted.get(&ticket).copied() else { return false };
@@ -213,7 +213,7 @@ impl Queue {
             self.give_back(ticket);
         }
         self.admitted.remove(&ticket);
-        self.bury(ticket, admitted.id, reason);
+        self.end_place(ticket, admitted.id, reason);
         held
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anteroom_witness::event::{Call, Line, Told, check_ended};
+use anteroom_witness::event::{Call, Line, Outcome, check_ended};
 use anyhow::ensure;
 use futures_util::{StreamExt as _, stream};
 use reqwest::RequestBuilder;
@@ -122,12 +122,12 @@ impl Applicants {
             let sent = self.now();
             let (status, body) = heard(request()).await.unzip();
             let body = body.unwrap_or_default();
-            let told = status.map_or(Told::Nothing, |it| Told::read(call, it, &body, |_| 0));
+            let told = status.map_or(Outcome::Nothing, |it| Outcome::read(call, it, &body, |_| 0));
             let received = self.now();
-            let line = Line { visitor, call, sent, received, status, told };
+            let line = Line { visitor, call, sent, received, status, outcome: told };
             let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
             self.record().note(line, answer["application_token"].as_str());
-            if told != Told::Nothing {
+            if told != Outcome::Nothing {
                 return;
             }
             sleep(AGAIN).await;
@@ -153,8 +153,8 @@ impl Applicants {
         let violations = check_ended(&record.lines, of);
         Verdict {
             stock,
-            issued: told(|line| matches!(line.told, Told::Issued { .. })),
-            sold_out: told(|line| line.told == Told::SoldOut && line.status == Some(200)),
+            issued: told(|line| matches!(line.outcome, Outcome::Issued { .. })),
+            sold_out: told(|line| line.outcome == Outcome::SoldOut && line.status == Some(200)),
             refused: told(|line| line.status == Some(409)),
             violations: violations.iter().map(|it| it.report(&record.lines)).collect(),
         }

@@ -1,5 +1,5 @@
--- What a look tells of the rules.
--- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `unseen`, `tell_rules`. Needs
+-- The rules in the reply of a snapshot.
+-- KEYS: meta. ARGV: now, by store.lua. Reply: none; a part gives `unseen`, `append_rules`. Needs
 -- entity.lua.
 
 -- The revision of a part, and the packed part, or an empty text where the caller has seen it.
@@ -10,7 +10,7 @@ local function unseen(name, seen)
 end
 
 -- Appends the name and the value of each rule in force.
-local function tell_rules(reply)
+local function append_rules(reply)
   for _, rule in ipairs(RULES) do
     local value = m[rule]
     local text = type(value) == 'number' and string.format('%.0f', value) or value
