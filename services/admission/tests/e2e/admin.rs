@@ -85,8 +85,7 @@ async fn paused_and_closed_stop_what_they_should_and_nothing_else() {
     let state = patch(&room, json!({ "state": "paused", "reason": "a fault in the hall" })).await;
     assert_eq!(state.is(200).json()["reason"], "a fault in the hall");
     room.authorize(&first).await.is(200);
-    let leave = room.call("public", Method::DELETE, "/v1/queues/:name/token");
-    leave.token(&first).send().await.is(204);
+    room.leave(&first).await.is(204);
     let third = room.join().await;
     assert_eq!(third.is(201).place("waiting")["eta_ms"], Value::Null);
     let waits = room.get("/v1/queues/:name/token").token(&second).send().await;
@@ -139,8 +138,12 @@ async fn a_reset_removes_all_places_and_restarts_tickets() {
     let room = Room::shared(ONE).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
     room.authorize(&first).await.is(200);
+    patch(&room, json!({ "claim_ttl_ms": 30_000 })).await.is(200);
     let reset = room.call("service", Method::POST, &format!("{ADMIN}/reset")).key(OPS).send().await;
     reset.is(202);
+    let seen = look(&room).await;
+    let kept = (&seen["last_ticket"], &seen["rules"]["claim_ttl_ms"]);
+    assert_eq!(kept, (&json!(0), &json!(30_000)), "the rules stay");
     for token in [&first, &second] {
         let gone = room.get("/v1/queues/:name/token").token(token).send().await;
         assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "lost");
@@ -161,7 +164,7 @@ async fn an_operator_looks_at_a_ticket_and_takes_it_away() {
     let seen = ticket(Method::GET, 1).await.is(200).json();
     assert_eq!((&seen["ticket"], &seen["status"]), (&json!(1), &json!("ready")));
     assert!(seen["expires_in_ms"].as_u64().is_some_and(|left| left <= 60_000), "{seen}");
-    assert!(seen["joined_at"].is_string(), "{seen}");
+    assert!(seen["joined_at"].is_string() && seen["since"].is_string(), "{seen}");
     room.authorize(&first).await.is(200);
     assert_eq!(ticket(Method::GET, 1).await.json()["status"], "active");
     assert_eq!(ticket(Method::GET, 2).await.json()["status"], "waiting");
@@ -250,7 +253,7 @@ async fn roles_and_scopes_decide_who_may() {
     for wrong in ["ark1.unknown", "art1.AAAA", "ark1.", &"ark1.x".repeat(1_000)] {
         assert_eq!(answers_to(wrong).await, [invalid.clone(), invalid.clone()], "{wrong}");
     }
-    let none = room.call("service", Method::GET, ADMIN).send().await;
+    let none = room.service(ADMIN).await;
     none.refuses(401, "key_missing");
     // With keys the port may be behind a proxy.
     let forwarded = room.call("service", Method::GET, ADMIN).key(OPS);
@@ -261,14 +264,8 @@ async fn roles_and_scopes_decide_who_may() {
 async fn without_keys_the_port_serves_its_own_machine_only() {
     let room = Room::shared(ONE).await;
     let call = || room.call("service", Method::GET, ADMIN);
-    call().send().await.is(200);
     call().key("ark1.any").send().await.is(200);
-    for name in ["forwarded", "x-forwarded-for", "x-forwarded-proto", "x-real-ip", "via"] {
-        call().header(name, "127.0.0.1").send().await.refuses(403, "forwarded_refused");
-    }
-    for name in ["origin", "sec-fetch-site"] {
-        call().header(name, "same-origin").send().await.refuses(403, "origin_refused");
-    }
+    call().header("via", "127.0.0.1").send().await.refuses(403, "forwarded_refused");
     let log = room.anteroom.admission.process.stdout();
     assert!(log.contains("\"level\":\"WARN\"") && log.contains("key"), "{log}");
 }

@@ -136,12 +136,12 @@ async fn outcomes_beyond_their_rules_are_refused_by_name() {
         ("latency_ms", json!({ "success": true, "latency_ms": 3_600_001 })),
         ("permit", json!({ "success": true, "permit": "forged" })),
     ] {
-        let refused = room.call("service", Method::POST, OUTCOMES).json(value).send().await;
+        let refused = room.post_json(OUTCOMES, value).await;
         let refused = refused.refuses(422, "invalid_value");
         assert!(refused.text.contains(field), "{refused:?}");
     }
     for value in [json!({ "success": 1 }), json!({ "successes": "7" }), json!({ "failures": -1 })] {
-        let refused = room.call("service", Method::POST, OUTCOMES).json(value).send().await;
+        let refused = room.post_json(OUTCOMES, value).await;
         refused.refuses(400, "invalid_body");
     }
     nothing_changed(&room, before).await;
@@ -254,11 +254,13 @@ async fn paths_and_methods_that_are_not_there() {
         let path = format!("/v1/admin/queues/{name}/reset");
         room.call("service", Method::POST, &path).send().await.refuses(404, "unknown_queue");
     }
+    let brew = Method::from_bytes(b"BREW").expect("a method");
     for (port, method, path, allow) in [
         ("public", Method::GET, JOIN, "POST"),
         ("public", Method::PUT, "/v1/queues/concert/token", "DELETE,GET,HEAD"),
         ("public", Method::GET, "/v1/queues/concert/token/claim", "POST"),
         ("public", Method::POST, "/v1/queues/concert", "GET,HEAD"),
+        ("public", brew, "/v1/queues/concert/token", "DELETE,GET,HEAD"),
         ("public", Method::DELETE, "/queues/concert", "GET,HEAD,POST"),
         ("public", Method::OPTIONS, JOIN, "POST"),
         ("service", Method::PUT, ADMIN, "DELETE,GET,HEAD,PATCH"),

@@ -32,13 +32,12 @@ async fn look(room: &Room, key: &str) -> Answer {
 }
 
 async fn apply(room: &Room, visitor_id: &str) -> Answer {
-    let call = room.call("service", Method::POST, "/v1/events/:name/applications");
-    call.json(json!({ "visitor_id": visitor_id })).send().await
+    room.post_json("/v1/events/:name/applications", json!({ "visitor_id": visitor_id })).await
 }
 
 async fn status(room: &Room, visitor_id: &str) -> Answer {
     let path = format!("/v1/events/:name/applications/{visitor_id}");
-    room.call("service", Method::GET, &path).send().await
+    room.service(&path).await
 }
 
 async fn admin(room: &Room, method: Method, rest: &str, body: Value) -> Answer {

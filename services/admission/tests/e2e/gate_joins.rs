@@ -16,8 +16,7 @@ const GATE: &str = "/v1/queues/:name/authorize";
 
 /// How many tickets were given, and how many places are active, as the operator sees it now.
 async fn counts(room: &Room) -> (u64, u64) {
-    let view = room.call("service", reqwest::Method::GET, "/v1/admin/queues/:name");
-    let view = view.send().await.is(200).json();
+    let view = room.service("/v1/admin/queues/:name").await.is(200).json();
     let number = |name: &str| view[name].as_u64().unwrap_or_else(|| panic!("{name}: {view}"));
     (number("last_ticket"), number("active"))
 }

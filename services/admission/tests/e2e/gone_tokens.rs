@@ -37,23 +37,19 @@ fn by_assertion(room: &Room) -> Call {
     room.post(TOKENS).json(json!({ "assertion": assertion }))
 }
 
-async fn leave(room: &Room, token: &str) {
-    room.call("public", Method::DELETE, TOKEN).token(token).send().await.is(204);
-}
-
 async fn reset(room: &Room) {
     room.call("service", Method::POST, &format!("{ADMIN}/reset")).send().await.is(202);
 }
 
 async fn patch(room: &Room, body: Value) {
-    room.call("service", Method::PATCH, ADMIN).json(body).send().await.is(200);
+    room.patch_json(ADMIN, body).await.is(200);
 }
 
 #[tokio::test]
 async fn promise_06_the_token_of_a_gone_place_finds_no_later_place_of_its_holder() {
     let room = Room::shared(QUEUE).await;
     let first = by_key(&room).send().await.is(201).token();
-    leave(&room, &first).await;
+    room.leave(&first).await.is(204);
     let second = by_key(&room).send().await;
     assert_eq!(second.is(201).json()["ticket"], 2);
 
@@ -92,7 +88,7 @@ async fn promise_06_an_identified_visitor_needs_a_new_signed_identity_after_its_
         let again = room.post(TOKENS).token(&token).send().await;
         assert_eq!(again.is(200).json()["ticket"], ticket, "while it is there it is enough");
         match how {
-            "left" => leave(&room, &token).await,
+            "left" => _ = room.leave(&token).await.is(204),
             "evicted" => {
                 let path = format!("{ADMIN}/places/{ticket}");
                 room.call("service", Method::DELETE, &path).send().await.is(204);
@@ -123,7 +119,7 @@ async fn promise_06_an_identified_visitor_needs_a_new_signed_identity_after_its_
         let joined = by_assertion(&room).token(&token).send().await;
         let next = if how == "reset" { 1 } else { ticket.as_u64().expect("a ticket") + 1 };
         assert_eq!(joined.is(201).json()["ticket"], next);
-        leave(&room, &joined.token()).await;
+        room.leave(&joined.token()).await.is(204);
     }
 }
 
@@ -131,7 +127,7 @@ async fn promise_06_an_identified_visitor_needs_a_new_signed_identity_after_its_
 async fn an_anonymous_visitor_gets_a_new_place_at_the_gate_and_by_the_page() {
     let room = Room::shared(QUEUE).await;
     let first = by_key(&room).send().await.is(201).token();
-    leave(&room, &first).await;
+    room.leave(&first).await.is(204);
     let other = by_key(&room).send().await.is(201).token();
 
     let gate = |path: &str| room.get(path).token(&first);
@@ -172,7 +168,7 @@ async fn a_join_with_a_known_place_is_one_call_of_one_script() {
 async fn promise_06_in_bypass_a_token_names_only_a_place_that_is_known() {
     let room = Room::shared(QUEUE).await;
     let (gone, active) = (room.join().await.token(), room.join().await.token());
-    leave(&room, &gone).await;
+    room.leave(&gone).await.is(204);
     patch(&room, json!({ "state": "bypass", "until": "2199-01-01T00:00:00Z" })).await;
     until("the gate is open", PATIENCE, async || room.get(GATE).send().await.status == 200).await;
     for _ in 0..20 {
@@ -187,7 +183,7 @@ async fn promise_06_in_bypass_a_token_names_only_a_place_that_is_known() {
     })
     .await;
     room.get(TOKEN).token(&active).send().await.is(200).place("active");
-    leave(&room, &active).await;
+    room.leave(&active).await.is(204);
     assert_eq!(room.authorize(&active).await.is(200).header("x-anteroom-visitor"), "");
 }
 
@@ -216,7 +212,7 @@ async fn in_bypass_the_sessions_in_use_live_on() {
 async fn promise_06_the_token_of_a_gone_place_slows_no_later_place_of_its_holder_down() {
     let room = Room::shared(SLOW).await;
     let old = by_assertion(&room).send().await.is(201).token();
-    leave(&room, &old).await;
+    room.leave(&old).await.is(204);
     let new = by_assertion(&room).send().await.is(201).token();
     let mut slowed = 0;
     for _ in 0..60 {

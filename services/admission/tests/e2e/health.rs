@@ -33,7 +33,7 @@ async fn visitors_and_operators_see_that_the_service_recovers() {
         answer.is(200).json()
     };
     let admin = async || {
-        let answer = room.call("service", Method::GET, "/v1/admin/queues/:name").send().await;
+        let answer = room.service("/v1/admin/queues/:name").await;
         service.note("GET", ADMIN, &answer);
         answer.is(200).json()
     };

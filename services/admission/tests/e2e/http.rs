@@ -6,7 +6,7 @@ use anteroom_testkit::PATIENCE;
 use tokio::time::timeout;
 
 use crate::raw::Raw;
-use crate::room::{ONE, Room, TOKEN};
+use crate::room::{ONE, PATIENT, Room, TOKEN};
 
 /// So many short headers, which a proxy in front would pass on.
 fn headers(count: usize) -> String {
@@ -49,12 +49,7 @@ async fn a_head_of_many_headers_is_read_whole() {
 
 #[tokio::test]
 async fn who_half_closes_its_connection_gets_its_answer() {
-    let env = [
-        ("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1"),
-        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-    ];
+    let env = [&[("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1")][..], &PATIENT].concat();
     let room = Room::start_with(ONE, &env).await;
     room.anteroom.deployment.redis.freeze();
     let join = "POST /v1/queues/:name/tokens HTTP/1.1\r\nhost: room\r\n\

@@ -8,6 +8,7 @@ use crate::{
     answer::Answer,
     key::key,
     room::{ONE, Room},
+    shared::OPS,
 };
 
 /// A queue that opens in the far future, beside one with room for one.
@@ -72,8 +73,8 @@ async fn promise_01_03_the_whole_way_with_the_token() {
         .await
         .refuses(409, "not_active");
 
-    leave(&room, &first).await.is(204);
-    leave(&room, &first).await.is(204);
+    room.leave(&first).await.is(204);
+    room.leave(&first).await.is(204);
     let gone = room.get(TOKEN_PATH).token(&first).send().await;
     assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "completed");
     let refused = room.authorize(&first).await;
@@ -92,7 +93,7 @@ async fn promise_04_after_gone_a_join_gets_a_new_place_at_the_end() {
     let (first, second) = (room.join().await.token(), room.join().await.token());
     let again = room.post("/v1/queues/:name/tokens").token(&second).send().await;
     assert_eq!(again.is(200).place("waiting")["ticket"], 2);
-    leave(&room, &second).await.is(204);
+    room.leave(&second).await.is(204);
     let again = room.post("/v1/queues/:name/tokens").token(&second).send().await;
     assert_eq!(again.is(201).place("waiting")["ticket"], 3);
     let gone = room.get(TOKEN_PATH).token(&second).send().await;
@@ -189,6 +190,9 @@ async fn a_backend_renews_and_finishes_by_the_handle() {
     let ana = joined("ana@example.com").await;
     assert_eq!(ana.is(201).place("ready")["ticket"], 1);
     assert_eq!(joined("ana@example.com").await.is(200).place("ready")["ticket"], 1);
+    let by_operator = room.call("service", Method::POST, "/v1/queues/:name/tokens").key(OPS);
+    let by_operator = by_operator.json(json!({ "visitor_id": "ana@example.com" })).send().await;
+    assert_eq!(by_operator.is(200).json()["ticket"], 1);
     let bob = joined("뷔").await;
     assert_eq!(bob.is(201).place("waiting")["ticket"], 2);
 
@@ -197,14 +201,21 @@ async fn a_backend_renews_and_finishes_by_the_handle() {
     assert_eq!(passed.header("x-anteroom-visitor-kind"), "identified");
     let place = format!("/v1/queues/:name/places/{}", passed.header("x-anteroom-place"));
     let backend = |method, path: &str| room.call("service", method, path).key(SHOP).send();
-    backend(Method::POST, &format!("{place}/renew")).await.is(200).place("active");
+    let renewed = backend(Method::POST, &format!("{place}/renew")).await;
+    assert!(renewed.is(200).place("active").get("token").is_none());
+    let waiting = room.call("service", Method::GET, "/v1/admin/queues/:name/places?state=waiting");
+    let waiting = waiting.key(OPS).send().await.is(200).json()["places"][0]["place"].clone();
+    let waiting = format!("/v1/queues/:name/places/{}", waiting.as_str().expect("a handle"));
+    backend(Method::POST, &format!("{waiting}/renew")).await.refuses(409, "not_active");
     room.call("public", Method::POST, &format!("{place}/renew"))
         .send()
         .await
         .refuses(404, "not_found");
     backend(Method::DELETE, &place).await.is(204);
     backend(Method::DELETE, &place).await.is(204);
-    backend(Method::POST, &format!("{place}/renew")).await.refuses(410, "place_gone");
+    let gone = backend(Method::POST, &format!("{place}/renew")).await;
+    assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "completed");
+    room.authorize(&ana.token()).await.refuses(403, "place_gone");
     room.becomes(&bob.token(), "ready").await;
     let passed = room.authorize(&bob.token()).await;
     assert_eq!(passed.is(200).headers["x-anteroom-visitor"].as_bytes(), "뷔".as_bytes());
@@ -234,10 +245,6 @@ async fn the_public_state_shows_counts_and_opening_times() {
 
 async fn claim(room: &Room, token: &str) -> Answer {
     room.post(&format!("{TOKEN_PATH}/claim")).token(token).send().await
-}
-
-async fn leave(room: &Room, token: &str) -> Answer {
-    room.call("public", Method::DELETE, TOKEN_PATH).token(token).send().await
 }
 
 /// Every header that is ours is on a refusal too, blank but for the waiting page's address.

@@ -12,7 +12,7 @@ use crate::{
     gate_joins::WIDE,
     joining::identity,
     raw::Raw,
-    room::{Call, ONE, Room, TOKEN},
+    room::{Call, ONE, PATIENT, Room, TOKEN},
     shared::IDENTITY,
 };
 
@@ -72,7 +72,7 @@ async fn places_per_address_counts_places_that_are_held() {
     for n in 0..4 {
         join_from(&room, "198.51.100.9").await.is(201);
         let body = json!({ "visitor_id": format!("visitor {n}") });
-        room.call("service", Method::POST, JOIN).json(body).send().await.is(201);
+        room.post_json(JOIN, body).await.is(201);
     }
     // A place that has ended counts no more.
     let place = "/v1/queues/:name/token";
@@ -169,11 +169,7 @@ async fn only_new_places_count() {
     }
     // A key is no proof, so it would take a call.
     key(one).await.refuses(429, "join_limited");
-    room.call("public", Method::DELETE, "/v1/queues/:name/token")
-        .token(&waiting)
-        .send()
-        .await
-        .is(204);
+    room.leave(&waiting).await.is(204);
     room.post(JOIN).token(&waiting).send().await.refuses(429, "join_limited");
     let gate = room.get("/v1/queues/:name/authorize?join=1").token(&waiting);
     gate.send().await.refuses(403, "join_limited");
@@ -188,11 +184,7 @@ async fn a_join_that_gave_no_place_does_not_count() {
     for _ in 0..5 {
         room.join().await.refuses(503, "queue_full");
     }
-    room.call("public", Method::DELETE, "/v1/queues/:name/token")
-        .token(&waiting)
-        .send()
-        .await
-        .is(204);
+    room.leave(&waiting).await.is(204);
     room.join().await.is(201);
     room.join().await.refuses(429, "join_limited");
 }
@@ -332,12 +324,7 @@ async fn a_body_of_16_kib_is_taken_and_no_more_in_any_form() {
 
 #[tokio::test]
 async fn the_connection_past_the_cap_is_answered_503_while_all_are_being_served() {
-    let env = [
-        ("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4"),
-        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-    ];
+    let env = [&[("ANTEROOM_ADMISSION__MAX_CONNECTIONS", "4")][..], &PATIENT].concat();
     let room = Room::start_with(ONE, &env).await;
     let mut tokens = Vec::new();
     for _ in 0..4 {
@@ -398,12 +385,7 @@ async fn the_connection_past_the_cap_takes_the_place_of_one_that_waits_for_its_c
 
 #[tokio::test]
 async fn the_request_past_the_cap_is_answered_at_once() {
-    let env = [
-        ("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1"),
-        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-    ];
+    let env = [&[("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1")][..], &PATIENT].concat();
     let room = Room::start_with(ONE, &env).await;
     // A body that does not come is no request under way; a store that does not answer makes one.
     let head = format!("{HEAD}content-length: 2\r\nexpect: 100-continue\r\n\r\n");
@@ -457,8 +439,9 @@ async fn slow_clients_are_disconnected() {
 async fn refused_joins_of_one_address_delay_no_other_visitor() {
     let room = Room::shared(FIVE_JOINS).await;
     let opens = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(600);
-    let admin = room.call("service", Method::PATCH, "/v1/admin/queues/:name");
-    admin.json(json!({ "joins_at": opens.to_string() })).send().await.is(200);
+    room.patch_json("/v1/admin/queues/:name", json!({ "joins_at": opens.to_string() }))
+        .await
+        .is(200);
     for _ in 0..1_500 {
         join_from(&room, "203.0.113.7").await.refuses(503, "queue_closed");
     }

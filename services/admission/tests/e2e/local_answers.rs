@@ -151,7 +151,7 @@ async fn the_rule_is_switched_by_the_file_and_by_operators() {
     becomes_local(&room, &token).await;
     let stops = async || {
         until("the rule is off", PATIENCE, async || {
-            let seen = room.call("service", Method::GET, ADMIN).send().await.is(200).json();
+            let seen = room.service(ADMIN).await.is(200).json();
             seen["rules"]["local_answers"] == false
         })
         .await;
@@ -173,8 +173,7 @@ async fn the_rule_is_switched_by_the_file_and_by_operators() {
     room.reconfigure(&LOCAL.replace("true", "false"));
     stops().await;
     let patch = async |value: serde_json::Value| {
-        let call = room.call("service", Method::PATCH, ADMIN);
-        call.json(json!({ "local_answers": value })).send().await.is(200);
+        room.patch_json(ADMIN, json!({ "local_answers": value })).await.is(200);
     };
     patch(json!(true)).await;
     becomes_local(&room, &token).await;

@@ -35,8 +35,9 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
     room.authorize(&first).await.is(200);
     look("a visit", &first, "").await;
     shop_falls(room).await;
-    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/:name");
-    patch.json(json!({ "state": null, "reason": null })).send().await.is(200);
+    room.patch_json("/v1/admin/queues/:name", json!({ "state": null, "reason": null }))
+        .await
+        .is(200);
     until("the page says why", PATIENCE, async || {
         room.get(PAGE).send().await.is(200).text.contains("The service is recovering.")
     })

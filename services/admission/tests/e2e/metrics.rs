@@ -62,8 +62,7 @@ async fn each_metric_has_the_name_that_dashboards_know() {
         2,
         "the first is inside"
     );
-    let leave = room.call("public", Method::DELETE, "/v1/queues/:name/token");
-    leave.token(&first).send().await.is(204);
+    room.leave(&first).await.is(204);
     room.becomes(&second, "ready").await;
     let both = [
         "queue_promoted_total{queue=\":name\"",
@@ -177,16 +176,16 @@ async fn joins_that_got_no_place_are_counted_by_reason() {
         page.body(form, "step=join").send().await.status
     };
     let backend = async |queue: &str| {
-        let call = room.call("service", Method::POST, &format!("/v1/queues/{queue}/tokens"));
-        call.json(json!({ "visitor_id": "a visitor" })).send().await.status
+        room.post_json(&format!("/v1/queues/{queue}/tokens"), json!({ "visitor_id": "a visitor" }))
+            .await
+            .status
     };
     for queue in ["concert", "line", "shut", "places", "rate"] {
         for reason in REASONS {
             assert_eq!(refused(&room, queue, reason).await, 0, "{queue}: {reason}");
         }
     }
-    let shut = room.call("service", Method::PATCH, "/v1/admin/queues/shut");
-    shut.json(json!({ "state": "closed" })).send().await.is(200);
+    room.patch_json("/v1/admin/queues/shut", json!({ "state": "closed" })).await.is(200);
     assert_eq!([join("line").await, join("line").await], [201, 201]);
     assert_eq!([join("places").await, join("rate").await], [201, 201]);
     let memory = async |bytes: &str| {

@@ -34,11 +34,11 @@ async fn ready(room: Room) -> Room {
 }
 
 async fn get(room: &Room, path: &str) -> Answer {
-    room.call("service", Method::GET, &format!("/v1/pools/:name{path}")).send().await
+    room.service(&format!("/v1/pools/:name{path}")).await
 }
 
 async fn post(room: &Room, path: &str, body: Value) -> Answer {
-    room.call("service", Method::POST, path).json(body).send().await
+    room.post_json(path, body).await
 }
 
 async fn draw(room: &Room, amount: u64, id: &str) -> Answer {
@@ -144,8 +144,7 @@ async fn a_hold_goes_back_by_itself_and_is_settled_late() {
     post(&room, &settle, json!({ "amount": 300 })).await.refuses(409, "hold_settled");
     let look = get(&room, &path).await.is(200).json();
     assert_eq!((&look["state"], &look["settled"]), (&json!("settled"), &json!(400)));
-    let ledger = room.call("service", Method::GET, "/v1/admin/pools/:name/ledger?after=1&limit=3");
-    let ledger = ledger.send().await.is(200).json();
+    let ledger = room.service("/v1/admin/pools/:name/ledger?after=1&limit=3").await.is(200).json();
     let kinds: Vec<_> = ledger["movements"]
         .as_array()
         .expect("a list")
@@ -164,8 +163,11 @@ async fn a_hold_goes_back_by_itself_and_is_settled_late() {
 async fn a_key_reaches_the_pools_of_its_scopes_and_only_operators_put_money_in() {
     let room = Room::with_keys("funded").await;
     let draw = async |key: &str, pool: &str| {
-        let call = room.call("service", Method::POST, &format!("/v1/pools/{pool}/draws")).key(key);
-        call.json(json!({ "amount": 1, "operation_id": "a" })).send().await
+        room.call("service", Method::POST, &format!("/v1/pools/{pool}/draws"))
+            .key(key)
+            .json(json!({ "amount": 1, "operation_id": "a" }))
+            .send()
+            .await
     };
     until("the store answers", PATIENCE, async || draw(SHOP, ":name").await.status == 201).await;
     draw(SHOP, "other").await.refuses(403, "key_forbidden");

@@ -21,6 +21,13 @@ pub const TOKEN: &str = "x-anteroom-token";
 pub const SECRETS: (&str, &str) =
     ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "the-secret-that-signs-in-these-tests");
 
+/// A request may wait for a frozen Redis for as long as this.
+pub const PATIENT: [(&str, &str); 3] = [
+    ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
+    ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
+    ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
+];
+
 /// Something of the test's own, or shared with other tests, which only read it.
 pub enum Part<T: 'static> {
     Own(T),
@@ -195,6 +202,26 @@ impl Room {
         })
         .await;
         last.into_inner()
+    }
+
+    /// The answer to a GET on the service port.
+    pub async fn service(&self, path: &str) -> Answer {
+        self.call("service", Method::GET, path).send().await
+    }
+
+    /// The answer to a POST on the service port.
+    pub async fn post_json(&self, path: &str, body: Value) -> Answer {
+        self.call("service", Method::POST, path).json(body).send().await
+    }
+
+    /// The answer to a PATCH on the service port.
+    pub async fn patch_json(&self, path: &str, body: Value) -> Answer {
+        self.call("service", Method::PATCH, path).json(body).send().await
+    }
+
+    /// The holder of the token leaves, or finishes its visit.
+    pub async fn leave(&self, token: &str) -> Answer {
+        self.call("public", Method::DELETE, "/v1/queues/:name/token").token(token).send().await
     }
 
     /// The gate's answer to a token.

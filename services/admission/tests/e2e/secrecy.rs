@@ -90,8 +90,12 @@ async fn successes(room: &Room) -> Vec<String> {
     let outcome = room.call("service", Method::POST, "/v1/targets/shop/outcomes").key(SHOP);
     let body = json!({ "success": true, "reporter": "replica-MARK", "id": "report-MARK" });
     outcome.json(body).send().await.is(200);
-    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert").key(OPS);
-    patch.json(json!({ "capacity": 1 })).send().await.is(200);
+    room.call("service", Method::PATCH, "/v1/admin/queues/concert")
+        .key(OPS)
+        .json(json!({ "capacity": 1 }))
+        .send()
+        .await
+        .is(200);
     let path = "/v1/admin/queues/concert/places/2?query=MARK";
     room.call("service", Method::DELETE, path).key(OPS).send().await.is(204);
     let check = |cost: u64| {
@@ -104,8 +108,12 @@ async fn successes(room: &Room) -> Vec<String> {
     let several = room.call("service", Method::POST, "/v1/limits/check").key(SHOP);
     let checks = json!([{ "limit": "login", "key": "key-MARK", "cost": 3 }]);
     several.json(json!({ "checks": checks, "id": "MARK" })).send().await;
-    let forget = room.call("service", Method::POST, "/v1/admin/limits/login/forget").key(OPS);
-    forget.json(json!({ "key": "key-MARK", "group": "MARK" })).send().await.is(204);
+    room.call("service", Method::POST, "/v1/admin/limits/login/forget")
+        .key(OPS)
+        .json(json!({ "key": "key-MARK", "group": "MARK" }))
+        .send()
+        .await
+        .is(204);
     check(2).await.is(200);
     vec![first, second, third, fourth, handle]
 }

@@ -16,7 +16,7 @@ async fn get_shows_its_age_and_does_not_run_a_script_each_time() {
     let room = Room::start(EVERY_KIND).await;
     for path in PATHS {
         until(path, PATIENCE, async || {
-            let shown = room.call("service", Method::GET, path).send().await;
+            let shown = room.service(path).await;
             shown.status == 200 && shown.json()["age_ms"].is_u64()
         })
         .await;

@@ -6,7 +6,7 @@ use anteroom_testkit::{PATIENCE, until};
 use futures_util::future::join_all;
 
 use crate::raw::Raw;
-use crate::room::{ONE, Room, TOKEN};
+use crate::room::{ONE, PATIENT, Room, TOKEN};
 use crate::shared::PROXIES;
 
 /// A queue with a network that has no bound of its own.
@@ -58,12 +58,10 @@ async fn one_address_has_its_part_of_them_and_exempt_networks_share_all() {
 #[tokio::test]
 async fn streams_that_open_at_once_do_not_exceed_the_bound() {
     let env = [
-        ("ANTEROOM_ADMISSION__SSE_MAX", "5"),
-        ("ANTEROOM_ADMISSION__SSE_PER_ADDRESS", "0"),
-        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-    ];
+        &[("ANTEROOM_ADMISSION__SSE_MAX", "5"), ("ANTEROOM_ADMISSION__SSE_PER_ADDRESS", "0")][..],
+        &PATIENT,
+    ]
+    .concat();
     let room = Room::start_with(ONE, &env).await;
     let mut tokens = Vec::new();
     for _ in 0..30 {

@@ -44,7 +44,7 @@ pub async fn record(room: &Room, body: Value) -> Value {
 }
 
 pub async fn look(room: &Room) -> Value {
-    room.call("service", Method::GET, "/v1/targets/:name").send().await.is(200).json()
+    room.service("/v1/targets/:name").await.is(200).json()
 }
 
 /// How many such outcomes were reported.
@@ -173,8 +173,12 @@ async fn a_key_reaches_the_targets_of_its_scopes() {
     get(NARROW, ":name").await.refuses(403, "key_forbidden");
     get(SHOP, "none").await.refuses(404, "unknown_target");
     get("ark1.unknown", ":name").await.refuses(401, "key_invalid");
-    let call = room.call("service", Method::POST, "/v1/targets/:name/outcomes").key(NARROW);
-    call.json(json!({ "success": true })).send().await.refuses(403, "key_forbidden");
+    room.call("service", Method::POST, "/v1/targets/:name/outcomes")
+        .key(NARROW)
+        .json(json!({ "success": true }))
+        .send()
+        .await
+        .refuses(403, "key_forbidden");
     room.get("/v1/targets/:name").send().await.refuses(404, "not_found");
 }
 
@@ -191,7 +195,7 @@ async fn a_changed_file_changes_the_rules_and_what_left_it_is_gone() {
     admission.until_metric(fallback, |it| it == Some(1.0)).await;
     room.reconfigure("[targets.other]\n");
     until("it is gone", PATIENCE, async || {
-        let get = room.call("service", Method::GET, "/v1/targets/:name").send().await;
+        let get = room.service("/v1/targets/:name").await;
         get.code() == "unknown_target"
     })
     .await;
