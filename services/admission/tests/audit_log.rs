@@ -27,7 +27,7 @@ async fn every_operator_call_leaves_one_audit_line_and_no_secret_in_it() {
     let log = Log::of_process();
     what_is_done(&log).await;
     what_is_refused(&log).await;
-    what_nobody_waits_for(&log).await;
+    what_no_caller_waits_for(&log).await;
     what_strangers_try(&log).await;
     what_a_known_key_is_refused_again_and_again(&log).await;
 }
@@ -180,13 +180,13 @@ async fn what_is_refused(log: &Log) {
     }
 }
 
-async fn what_nobody_waits_for(log: &Log) {
+async fn what_no_caller_waits_for(log: &Log) {
     let world = Ports::start().await;
     let before = audit(log).len();
     world.redis.freeze();
     let call = world.call(OPERATOR, "PATCH", ADMIN, json!({"capacity": 9}));
     let hung_up = tokio::time::timeout(std::time::Duration::from_millis(1), call).await;
-    assert!(hung_up.is_err(), "the store stands still");
+    assert!(hung_up.is_err(), "Redis is frozen");
     world.redis.thaw();
     until("the call has run to its end", PATIENCE, async || audit(log).len() > before).await;
     assert_eq!(lines_since(log, before)[0].3, "done");
@@ -207,9 +207,9 @@ async fn what_strangers_try(log: &Log) {
     world.call(BACKEND, "GET", ADMIN, Value::Null).await;
     let known = lines_since(log, before);
     assert_eq!(known.len(), 1);
-    // It tells of those that left none, unless a line of theirs could be written just before.
-    let told = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
-    let left_out: u64 = audit(log)[before - lines..].iter().map(told).sum();
+    // It counts the calls without a line, unless a line of theirs could be written just before.
+    let counted = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
+    let left_out: u64 = audit(log)[before - lines..].iter().map(counted).sum();
     assert_eq!(left_out, 300 - lines as u64, "{known:?}");
 }
 
@@ -237,6 +237,9 @@ async fn what_a_known_key_is_refused_again_and_again(log: &Log) {
     }
     let done = lines_since(log, before);
     assert_eq!(done.iter().filter(|line| line.0 == "ops" && line.3 == "done").count(), 100);
-    let told = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
-    assert!(audit(log)[before..].iter().map(told).sum::<u64>() > 0, "what was left out is told");
+    let counted = |line: &Value| line["fields"]["left_out"].as_u64().unwrap_or(0);
+    assert!(
+        audit(log)[before..].iter().map(counted).sum::<u64>() > 0,
+        "the lines left out are counted"
+    );
 }

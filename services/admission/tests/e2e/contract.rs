@@ -17,7 +17,7 @@ const QUEUES: &str = "[queues.concert]\ncapacity = 5\njoins_per_address = \"none
 /// What there is to ask about: a path, and the body of the call that makes it.
 const APPLY: (&str, &str) = ("/v1/events/coupon/applications", r#"{"visitor_id":"ann"}"#);
 const HOLD: (&str, &str) = ("/v1/pools/reward/holds", r#"{"amount":9,"operation_id":"first"}"#);
-/// Seconds for each port: what is asked first is the same each time, the rest is more of it.
+/// Seconds for each port: the first calls are the same each time, the rest is more of it.
 const SECONDS: &str = "20";
 
 #[tokio::test]
@@ -41,12 +41,12 @@ async fn schemathesis_finds_nothing_on_either_port() {
             .current_dir(folder.path());
         let mut run = Process::start(command);
         let status = run.exit(4 * PATIENCE).await;
-        let said = run.stdout();
-        assert!(status.success(), "{port}: {said}\n{}", run.stderr());
-        let summary = said.lines().find(|line| line.contains(" generated, "));
+        let report = run.stdout();
+        assert!(status.success(), "{port}: {report}\n{}", run.stderr());
+        let summary = report.lines().find(|line| line.contains(" generated, "));
         eprintln!(
             "{port}: {}",
-            summary.unwrap_or_else(|| panic!("{port}: nothing was tried: {said}"))
+            summary.unwrap_or_else(|| panic!("{port}: nothing was tried: {report}"))
         );
     }
 }

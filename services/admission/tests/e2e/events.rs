@@ -1,5 +1,5 @@
-//! Events over HTTP: what backends and visitors are told, what operators do, and what becomes of a
-//! call while the store is away.
+//! Events over HTTP: what backends and visitors get, what operators do, and calls while Redis is
+//! down.
 
 use anteroom_core::event::{Event, Rules};
 use anteroom_core::store::{Config, Store};
@@ -7,46 +7,51 @@ use anteroom_testkit::{PATIENCE, until};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{answer::Answer, key::key, room::Room};
+use crate::{answer::Answer, key::key, room::Room, shared::OPS};
 
-const SHOP: &str = "ark1.the-key-of-a-backend";
-const OPS: &str = "ark1.the-key-of-an-operator";
+const SHOP: &str = "ark1.the-key-for-one-event";
 const APPLICATION: &str = "x-anteroom-application";
-const COUPON: &str = "[events.coupon]\nstock = 2\nissue = \"codes\"\nmax_attempts = 1\n";
+pub const COUPON: &str = "[events.:name]\nstock = 2\nissue = \"codes\"\nmax_attempts = 1\n";
 
-async fn start(configuration: &str) -> Room {
-    let room = Room::start(configuration).await;
-    until("the event is born", PATIENCE, async || look(&room, "").await.status == 200).await;
+pub const MANY: &str = "[events.:name]\nstock = 300\n";
+
+/// What the tests with keys have in the configuration.
+pub fn keyed() -> String {
+    "[events.stocked]\n[events.other]\n".to_owned()
+        + &key("stocked-shop", SHOP, "backend", &["events:stocked"])
+}
+
+async fn ready(room: Room) -> Room {
+    until("the event is created", PATIENCE, async || look(&room, "").await.status == 200).await;
     room
 }
 
 async fn look(room: &Room, key: &str) -> Answer {
-    let call = room.call("service", Method::GET, "/v1/events/coupon");
+    let call = room.call("service", Method::GET, "/v1/events/:name");
     if key.is_empty() { call.send().await } else { call.key(key).send().await }
 }
 
 async fn apply(room: &Room, visitor_id: &str) -> Answer {
-    let call = room.call("service", Method::POST, "/v1/events/coupon/applications");
-    call.json(json!({ "visitor_id": visitor_id })).send().await
+    room.post_json("/v1/events/:name/applications", json!({ "visitor_id": visitor_id })).await
 }
 
 async fn status(room: &Room, visitor_id: &str) -> Answer {
-    let path = format!("/v1/events/coupon/applications/{visitor_id}");
-    room.call("service", Method::GET, &path).send().await
+    let path = format!("/v1/events/:name/applications/{visitor_id}");
+    room.service(&path).await
 }
 
 async fn admin(room: &Room, method: Method, rest: &str, body: Value) -> Answer {
-    let path = format!("/v1/admin/events/coupon/{rest}");
+    let path = format!("/v1/admin/events/:name/{rest}");
     let call = room.call("service", method, &path);
     if body.is_null() { call.send().await } else { call.json(body).send().await }
 }
 
 async fn mine(room: &Room, token: &str) -> Answer {
-    room.get("/v1/events/coupon/application").header(APPLICATION, token).send().await
+    room.get("/v1/events/:name/application").header(APPLICATION, token).send().await
 }
 
-/// The event, as an issuer holds it.
-pub async fn issuer(room: &Room) -> Event {
+/// The event of this name, as an issuer has it.
+pub async fn issuer(room: &Room, event: &str) -> Event {
     let config = Config {
         command_timeout: PATIENCE,
         request_timeout: PATIENCE,
@@ -55,11 +60,11 @@ pub async fn issuer(room: &Room) -> Event {
     let registry = prometheus::Registry::new();
     let store = Store::open(&config, &anteroom_core::scripts(), &registry).expect("an address");
     assert!(store.wait_up(PATIENCE).await, "the store is up");
-    Event::open(&store, "coupon", Rules::default(), 100)
+    Event::open(&store, event, Rules::default(), 100)
 }
 
-/// What is told, but for the time of the next look.
-fn told(answer: &Answer) -> Value {
+/// The body without the time of the next poll.
+fn body(answer: &Answer) -> Value {
     let mut json = answer.json();
     let poll = json["poll_after_ms"].take().as_u64().expect("a time");
     assert!((1_000..=20_000).contains(&poll), "{json}");
@@ -69,33 +74,33 @@ fn told(answer: &Answer) -> Value {
 
 #[tokio::test]
 async fn promise_09_an_application_over_http_from_pending_to_issued() {
-    let room = start(COUPON).await;
+    let room = ready(Room::shared(COUPON).await).await;
     let accepted = apply(&room, "ann").await;
     let token = accepted.is(202).json()["application_token"].as_str().expect("one").to_owned();
     assert!(token.starts_with("aat1."));
     let first = json!({ "status": "pending", "position": 1, "application_token": token });
-    assert_eq!(told(&accepted), first);
-    assert_eq!(told(apply(&room, "ann").await.is(200)), first, "the same again");
+    assert_eq!(body(&accepted), first);
+    assert_eq!(body(apply(&room, "ann").await.is(200)), first, "the same again");
     assert_eq!(apply(&room, "bob").await.is(202).json()["position"], 2);
     apply(&room, "eve").await.refuses(409, "sold_out");
     let pending = json!({ "status": "pending", "position": 1 });
-    assert_eq!(told(status(&room, "ann").await.is(200)), pending);
-    assert_eq!(told(mine(&room, &token).await.is(200)), pending);
+    assert_eq!(body(status(&room, "ann").await.is(200)), pending);
+    assert_eq!(body(mine(&room, &token).await.is(200)), pending);
     status(&room, "eve").await.refuses(404, "not_found");
 
-    let issuer = issuer(&room).await;
+    let issuer = issuer(&room, &room.name).await;
     issuer.load_codes(&["code-a".to_owned(), "code-b".to_owned()]).await.expect("codes");
     let claimed = issuer.claim(9).await.expect("a claim");
-    assert_eq!(told(mine(&room, &token).await.is(200)), json!({ "status": "claimed" }));
+    assert_eq!(body(mine(&room, &token).await.is(200)), json!({ "status": "claimed" }));
     issuer.finish(claimed.fence, &claimed.work[..1]).await.expect("an answer");
-    let issued = told(mine(&room, &token).await.is(200));
+    let issued = body(mine(&room, &token).await.is(200));
     assert_eq!((&issued["status"], &issued["code"]), (&json!("issued"), &json!("code-a")));
     assert!(issued["issued_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{issued}");
 
     // A dead letter: an operator has it tried again, and at last gives it up.
     let (fence, bob) = (claimed.fence, claimed.work[1].sequence);
     issuer.fail(fence, bob, "the receiver answered 422", None).await.expect("an answer");
-    assert_eq!(told(status(&room, "bob").await.is(200)), json!({ "status": "failed" }));
+    assert_eq!(body(status(&room, "bob").await.is(200)), json!({ "status": "failed" }));
     let dead = admin(&room, Method::GET, "dead?limit=1", Value::Null).await.is(200).json();
     let letter = &dead["dead"][0];
     assert_eq!((&letter["visitor_id"], &letter["attempts"]), (&json!("bob"), &json!(1)));
@@ -104,7 +109,7 @@ async fn promise_09_an_application_over_http_from_pending_to_issued() {
     for _ in 0..2 {
         admin(&room, Method::POST, "dead/bob/retry", Value::Null).await.is(202);
     }
-    assert_eq!(told(status(&room, "bob").await.is(200)), pending);
+    assert_eq!(body(status(&room, "bob").await.is(200)), pending);
     let again = issuer.claim(9).await.expect("a claim");
     issuer.fail(again.fence, bob, "no", None).await.expect("an answer");
     for _ in 0..2 {
@@ -113,12 +118,12 @@ async fn promise_09_an_application_over_http_from_pending_to_issued() {
     let none = admin(&room, Method::DELETE, "dead/ann", Value::Null).await;
     none.refuses(404, "not_found");
     let expected = json!({
-        "event": "coupon", "stock": 2, "issued": 1, "pending": 0, "claimed": 0, "failed": 1,
+        "event": room.name, "stock": 2, "issued": 1, "pending": 0, "claimed": 0, "failed": 1,
         "dead": 0, "sold_out": 0, "codes": 1,
     });
-    room.shows("/v1/events/coupon", |whole| *whole == expected).await;
+    room.shows("/v1/events/:name", |whole| *whole == expected).await;
     let counted = async |outcome: &str| {
-        let labels = format!("{{event=\"coupon\",outcome=\"{outcome}\"}}");
+        let labels = format!("{{event=\":name\",outcome=\"{outcome}\"}}");
         room.count(&format!("anteroom_event_applications_total{labels}")).await
     };
     assert_eq!((counted("accepted").await, counted("repeated").await), (2, 1));
@@ -128,12 +133,12 @@ async fn promise_09_an_application_over_http_from_pending_to_issued() {
 /// Also of a visitor whose name is the last part of its path.
 #[tokio::test]
 async fn all_dead_letters_are_tried_again_by_one_call() {
-    let room = start("[events.coupon]\nstock = 300\n").await;
+    let room = ready(Room::shared(MANY).await).await;
     for number in 0..149 {
         apply(&room, &format!("visitor-{number}")).await.is(202);
     }
     apply(&room, "retry").await.is(202);
-    let issuer = issuer(&room).await;
+    let issuer = issuer(&room, &room.name).await;
     let die = async || {
         let mut claimed = issuer.claim(64).await.expect("a claim");
         while !claimed.work.is_empty() {
@@ -144,33 +149,33 @@ async fn all_dead_letters_are_tried_again_by_one_call() {
             claimed = issuer.claim(64).await.expect("a claim");
         }
     };
-    let retry_all = async || {
-        let told = admin(&room, Method::POST, "dead/retry", Value::Null).await;
-        told.is(202).json()
-    };
+    let retry_all =
+        async || admin(&room, Method::POST, "dead/retry", Value::Null).await.is(202).json();
     die().await;
     assert_eq!(retry_all().await, json!({ "retried": 150, "dead": 0 }));
-    room.shows("/v1/events/coupon", |whole| whole["pending"] == 150).await;
+    room.shows("/v1/events/:name", |whole| whole["pending"] == 150).await;
     assert_eq!(retry_all().await, json!({ "retried": 0, "dead": 0 }));
     die().await;
     admin(&room, Method::POST, "dead/retry/retry", Value::Null).await.is(202);
     die().await;
     admin(&room, Method::DELETE, "dead/%72etry", Value::Null).await.is(204);
     let parts = |whole: &Value| (whole["dead"].as_u64(), whole["failed"].as_u64());
-    room.shows("/v1/events/coupon", |whole| parts(whole) == (Some(149), Some(150))).await;
+    room.shows("/v1/events/:name", |whole| parts(whole) == (Some(149), Some(150))).await;
     until("each call is audited", PATIENCE, async || {
-        let of = |operation: &str| {
-            room.anteroom.admission.logged(&format!("\"operation\":\"event.{operation}\""))
-        };
-        (of("retry_dead"), of("give_up")) == (3, 1)
+        let audit = room.audit();
+        let of = |operation: &str| audit.iter().filter(|it| it["operation"] == operation).count();
+        (of("event.retry_dead"), of("event.give_up")) == (3, 1)
     })
     .await;
-    assert_eq!(room.anteroom.admission.logged("\\\"retried\\\":150"), 1);
+    let retried =
+        room.audit().iter().filter(|it| it.to_string().contains("retried\\\":150")).count();
+    assert_eq!(retried, 1);
 }
 
 #[tokio::test]
 async fn promise_06_a_forged_application_token_costs_no_command() {
-    let room = start(COUPON).await;
+    // Of its own, so that all polls are the test's.
+    let room = ready(Room::behind_own_admission(COUPON, &[]).await).await;
     let token = apply(&room, "ann").await.is(202).json()["application_token"].clone();
     let token = token.as_str().expect("a token");
     let looks = async || {
@@ -182,25 +187,24 @@ async fn promise_06_a_forged_application_token_costs_no_command() {
     forged.replace_range(10..11, if &token[10..11] == "A" { "B" } else { "A" });
     mine(&room, &forged).await.refuses(401, "token_invalid");
     mine(&room, "aat1.x").await.refuses(401, "token_invalid");
-    room.get("/v1/events/coupon/application").send().await.refuses(401, "token_missing");
+    room.get("/v1/events/:name/application").send().await.refuses(401, "token_missing");
     for both in [[token, &forged], [&forged, token]] {
-        let call = room.get("/v1/events/coupon/application").header(APPLICATION, both[0]);
+        let call = room.get("/v1/events/:name/application").header(APPLICATION, both[0]);
         call.header(APPLICATION, both[1]).send().await.refuses(401, "token_invalid");
     }
     room.get("/v1/events/none/application").send().await.refuses(404, "unknown_event");
     assert_eq!(looks().await, before);
     // The public port has nothing else of events.
-    room.get("/v1/events/coupon").send().await.refuses(404, "not_found");
+    room.get("/v1/events/:name").send().await.refuses(404, "not_found");
     mine(&room, token).await.is(200);
 }
 
 #[tokio::test]
 async fn promise_11_stock_is_added_once_and_audited() {
-    let keys = key("shop", SHOP, "backend", &["events:coupon"]) + &key("ops", OPS, "operator", &[]);
-    let room = Room::start(&format!("[events.coupon]\n[events.other]\n{keys}")).await;
+    let room = Room::with_keys("stocked").await;
     until("the store answers", PATIENCE, async || look(&room, SHOP).await.status == 200).await;
     let add = async |key: &str, body: Value| {
-        let call = room.call("service", Method::POST, "/v1/admin/events/coupon/stock");
+        let call = room.call("service", Method::POST, "/v1/admin/events/:name/stock");
         call.key(key).json(body).send().await
     };
     let five = json!({ "add": 5, "operation_id": "order-17" });
@@ -216,14 +220,14 @@ async fn promise_11_stock_is_added_once_and_audited() {
     }
     for wrong in [json!(-1), json!(1.5)] {
         let refused = add(OPS, json!({ "add": wrong, "operation_id": "x" })).await;
-        let said = refused.refuses(400, "invalid_body").json()["detail"].to_string();
-        assert!(said.contains("add: must be a whole number"), "{said}");
+        let detail = refused.refuses(400, "invalid_body").json()["detail"].to_string();
+        assert!(detail.contains("add: must be a whole number"), "{detail}");
     }
     add(SHOP, five).await.refuses(403, "key_forbidden");
     let narrow = room.call("service", Method::GET, "/v1/events/other").key(SHOP).send().await;
     narrow.refuses(403, "key_forbidden");
     until("each call is audited", PATIENCE, async || {
-        room.anteroom.admission.logged("\"operation\":\"event.add_stock\"") == 9
+        room.audit().iter().filter(|it| it["operation"] == "event.add_stock").count() == 9
     })
     .await;
 }
@@ -231,14 +235,14 @@ async fn promise_11_stock_is_added_once_and_audited() {
 #[tokio::test]
 async fn applications_are_refused_before_the_opening_and_after_the_end() {
     let times = "opens_at = \"2199-01-01T00:00:00Z\"\nends_at = \"2199-01-02T00:00:00Z\"\n";
-    let room = start(&format!("[events.coupon]\nstock = 1\n{times}")).await;
+    let room = ready(Room::start(&format!("[events.:name]\nstock = 1\n{times}")).await).await;
     let refused = apply(&room, "ann").await;
     refused.refuses(503, "event_not_open");
     assert!(!refused.header("retry-after").is_empty(), "{refused:?}");
     assert_eq!(look(&room, "").await.json()["opens_at"], "2199-01-01T00:00:00Z");
     let over = "opens_at = \"2020-01-01T00:00:00Z\"\nends_at = \"2020-01-02T00:00:00Z\"\n";
     let kept = "keep_ttl = \"3650d\"\n";
-    room.anteroom.deployment.write(&format!("[events.coupon]\nstock = 1\n{over}{kept}"));
+    room.reconfigure(&format!("[events.:name]\nstock = 1\n{over}{kept}"));
     until("it is over", PATIENCE, async || {
         let refused = apply(&room, "ann").await;
         refused.refuses(503, "event_not_open").json()["detail"] == "the event is over"
@@ -246,10 +250,10 @@ async fn applications_are_refused_before_the_opening_and_after_the_end() {
     .await;
 }
 
-/// Events have nothing to answer from without the store.
+/// Events have nothing to answer from without Redis.
 #[tokio::test]
-async fn a_store_that_is_away_refuses_and_nothing_is_lost() {
-    let room = start(COUPON).await;
+async fn while_redis_is_down_calls_are_refused_and_nothing_is_lost() {
+    let room = ready(Room::start(COUPON).await).await;
     let token = apply(&room, "ann").await.is(202).json()["application_token"].clone();
     let token = token.as_str().expect("a token");
     room.anteroom.deployment.redis.freeze();

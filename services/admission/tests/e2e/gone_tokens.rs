@@ -1,5 +1,5 @@
-//! A token acts on the place that it names, and on no other of its holder: once that is gone, it is
-//! as none.
+//! A token acts on the place that it names, and on no other of its holder. The token of a place that
+//! has ended counts as no token.
 
 use std::cell::Cell;
 
@@ -9,20 +9,23 @@ use serde_json::{Value, json};
 
 use crate::{
     answer::Answer,
-    joining::vouched,
+    joining::identity,
     journey::cookie_of,
     room::{Call, Room},
+    shared::IDENTITY,
     store_dump::{idle, noted, noting},
 };
 
-const QUEUE: &str = "[queues.concert]\ncapacity = 20\nrequests_per_place = 0\n";
-const TOKENS: &str = "/v1/queues/concert/tokens";
-const TOKEN: &str = "/v1/queues/concert/token";
-const GATE: &str = "/v1/queues/concert/authorize";
-const PAGE: &str = "/queues/concert";
-const ADMIN: &str = "/v1/admin/queues/concert";
-const IDENTITY: (&str, &str) =
-    ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", "the-secret-between-shop-and-room");
+pub const QUEUE: &str = "[queues.:name]\ncapacity = 20\nrequests_per_place = 0\n";
+const TOKENS: &str = "/v1/queues/:name/tokens";
+const TOKEN: &str = "/v1/queues/:name/token";
+const GATE: &str = "/v1/queues/:name/authorize";
+const PAGE: &str = "/queues/:name";
+const ADMIN: &str = "/v1/admin/queues/:name";
+/// A queue of short sessions, and one that slows a hasty visitor down.
+pub const SHORT: &str = "[queues.:name]\ncapacity = 20\nrequests_per_place = 0\n\
+    session_ttl = \"5s\"\n";
+pub const SLOW: &str = "[queues.:name]\ncapacity = 20\nrequests_per_place = 2\n";
 const KEY: &str = "a-key-of-22-characters-and-more";
 
 fn by_key(room: &Room) -> Call {
@@ -30,11 +33,8 @@ fn by_key(room: &Room) -> Call {
 }
 
 fn by_assertion(room: &Room) -> Call {
-    room.post(TOKENS).json(json!({ "assertion": vouched(IDENTITY.1, "concert", "ana", 120) }))
-}
-
-async fn leave(room: &Room, token: &str) {
-    room.call("public", Method::DELETE, TOKEN).token(token).send().await.is(204);
+    let assertion = identity(IDENTITY.1, &room.name, "ana", 120);
+    room.post(TOKENS).json(json!({ "assertion": assertion }))
 }
 
 async fn reset(room: &Room) {
@@ -42,24 +42,24 @@ async fn reset(room: &Room) {
 }
 
 async fn patch(room: &Room, body: Value) {
-    room.call("service", Method::PATCH, ADMIN).json(body).send().await.is(200);
+    room.patch_json(ADMIN, body).await.is(200);
 }
 
 #[tokio::test]
 async fn promise_06_the_token_of_a_gone_place_finds_no_later_place_of_its_holder() {
-    let room = Room::start(QUEUE).await;
+    let room = Room::shared(QUEUE).await;
     let first = by_key(&room).send().await.is(201).token();
-    leave(&room, &first).await;
+    room.leave(&first).await.is(204);
     let second = by_key(&room).send().await;
     assert_eq!(second.is(201).json()["ticket"], 2);
 
-    // Whoever has the old token only, as from a lost device, is somebody new.
+    // A client with only the old token, as from a lost device, is a new visitor.
     let stranger = room.post(TOKENS).token(&first).send().await;
     assert_eq!(stranger.is(201).json()["ticket"], 3);
     // The Idempotency-Key is as good a proof as ever, the old token beside it or not.
     let holder = by_key(&room).token(&first).send().await;
     assert_eq!(holder.is(200).json()["ticket"], 2);
-    // And a living place goes before the key.
+    // And the token of a place that is there takes precedence over the key.
     let other = by_key(&room).token(&stranger.token()).send().await;
     assert_eq!(other.is(200).json()["ticket"], 3);
     room.get(TOKEN).token(&first).send().await.refuses(410, "place_gone");
@@ -68,7 +68,7 @@ async fn promise_06_the_token_of_a_gone_place_finds_no_later_place_of_its_holder
 
 #[tokio::test]
 async fn promise_04_five_tabs_get_one_place_after_a_loss() {
-    let room = Room::start(QUEUE).await;
+    let room = Room::shared(QUEUE).await;
     let old = cookie_of(&room.post(TOKENS).browser().json(json!({})).send().await);
     reset(&room).await;
     // They hold the same cookie, and share the key.
@@ -80,15 +80,15 @@ async fn promise_04_five_tabs_get_one_place_after_a_loss() {
 }
 
 #[tokio::test]
-async fn promise_06_an_identified_visitor_is_vouched_for_anew_after_its_place_is_gone() {
-    let room = Room::start_with(QUEUE, &[IDENTITY]).await;
+async fn promise_06_an_identified_visitor_needs_a_new_signed_identity_after_its_place_is_gone() {
+    let room = Room::shared(QUEUE).await;
     for how in ["left", "evicted", "reset"] {
         let joined = by_assertion(&room).send().await;
         let (token, ticket) = (joined.is(201).token(), joined.json()["ticket"].clone());
         let again = room.post(TOKENS).token(&token).send().await;
         assert_eq!(again.is(200).json()["ticket"], ticket, "while it is there it is enough");
         match how {
-            "left" => leave(&room, &token).await,
+            "left" => _ = room.leave(&token).await.is(204),
             "evicted" => {
                 let path = format!("{ADMIN}/places/{ticket}");
                 room.call("service", Method::DELETE, &path).send().await.is(204);
@@ -101,33 +101,33 @@ async fn promise_06_an_identified_visitor_is_vouched_for_anew_after_its_place_is
         };
         refused(room.post(TOKENS).token(&token).send().await);
         refused(by_key(&room).token(&token).send().await);
-        // The gate, asked to join whoever has no place.
+        // The gateway check, with joins for visitors without a place.
         refused(room.get(&format!("{GATE}?join=1")).token(&token).send().await);
         let behind = room.get(&format!("{GATE}/seats")).header("x-anteroom-gate", "join");
         refused(behind.token(&token).send().await);
-        // Who was not asked to join is told that it may.
+        // Without a join the answer is that the place is gone.
         let gone = room.authorize(&token).await;
         gone.refuses(403, "place_gone");
         // The page's button leads to where the visitor came from.
-        let cookie = format!("__Host-anteroom_concert={token}");
+        let cookie = room.cookie(&token);
         let press = room.post(&format!("{PAGE}?return_to=/seats")).cookie(&cookie).send().await;
         assert_eq!(press.is(303).header("location"), "/seats");
         assert!(press.headers.get("set-cookie").is_none(), "{press:?}");
         let nowhere = room.post(PAGE).cookie(&cookie).send().await;
         assert!(nowhere.is(401).text.contains("vouched for anew"), "{nowhere:?}");
-        // Nobody has joined meanwhile; the backend's word gives a place.
-        let vouched = by_assertion(&room).token(&token).send().await;
+        // No visitor has joined meanwhile; a signed identity gives a place.
+        let joined = by_assertion(&room).token(&token).send().await;
         let next = if how == "reset" { 1 } else { ticket.as_u64().expect("a ticket") + 1 };
-        assert_eq!(vouched.is(201).json()["ticket"], next);
-        leave(&room, &vouched.token()).await;
+        assert_eq!(joined.is(201).json()["ticket"], next);
+        room.leave(&joined.token()).await.is(204);
     }
 }
 
 #[tokio::test]
-async fn an_anonymous_visitor_joins_anew_at_the_gate_and_by_the_page() {
-    let room = Room::start(QUEUE).await;
+async fn an_anonymous_visitor_gets_a_new_place_at_the_gate_and_by_the_page() {
+    let room = Room::shared(QUEUE).await;
     let first = by_key(&room).send().await.is(201).token();
-    leave(&room, &first).await;
+    room.leave(&first).await.is(204);
     let other = by_key(&room).send().await.is(201).token();
 
     let gate = |path: &str| room.get(path).token(&first);
@@ -139,7 +139,7 @@ async fn an_anonymous_visitor_joins_anew_at_the_gate_and_by_the_page() {
     let passed = gate(&format!("{GATE}?join=1")).send().await;
     assert_eq!(passed.is(200).header("x-anteroom-visitor"), "3", "not that of its key");
 
-    let cookie = format!("__Host-anteroom_concert={first}");
+    let cookie = room.cookie(&first);
     let form = format!("key={KEY}");
     let kind = "application/x-www-form-urlencoded";
     let pressed = room.post(PAGE).cookie(&cookie).body(kind, form).send().await;
@@ -152,7 +152,7 @@ async fn an_anonymous_visitor_joins_anew_at_the_gate_and_by_the_page() {
 }
 
 #[tokio::test]
-async fn a_join_with_a_living_place_is_one_call_of_one_script() {
+async fn a_join_with_a_known_place_is_one_call_of_one_script() {
     let room = Room::start_on(noting().await, QUEUE, &[]).await;
     let token = room.join().await.token();
     room.anteroom.scheduler.process.freeze();
@@ -166,9 +166,9 @@ async fn a_join_with_a_living_place_is_one_call_of_one_script() {
 
 #[tokio::test]
 async fn promise_06_in_bypass_a_token_names_only_a_place_that_is_known() {
-    let room = Room::start(QUEUE).await;
+    let room = Room::shared(QUEUE).await;
     let (gone, active) = (room.join().await.token(), room.join().await.token());
-    leave(&room, &gone).await;
+    room.leave(&gone).await.is(204);
     patch(&room, json!({ "state": "bypass", "until": "2199-01-01T00:00:00Z" })).await;
     until("the gate is open", PATIENCE, async || room.get(GATE).send().await.status == 200).await;
     for _ in 0..20 {
@@ -183,13 +183,13 @@ async fn promise_06_in_bypass_a_token_names_only_a_place_that_is_known() {
     })
     .await;
     room.get(TOKEN).token(&active).send().await.is(200).place("active");
-    leave(&room, &active).await;
+    room.leave(&active).await.is(204);
     assert_eq!(room.authorize(&active).await.is(200).header("x-anteroom-visitor"), "");
 }
 
 #[tokio::test]
 async fn in_bypass_the_sessions_in_use_live_on() {
-    let room = Room::start(&format!("{QUEUE}session_ttl = \"5s\"\n")).await;
+    let room = Room::shared(SHORT).await;
     let token = room.join().await.token();
     room.authorize(&token).await.is(200);
     patch(&room, json!({ "state": "bypass", "until": "2199-01-01T00:00:00Z" })).await;
@@ -204,21 +204,20 @@ async fn in_bypass_the_sessions_in_use_live_on() {
     .await;
     patch(&room, json!({ "state": null })).await;
     let passed = room.authorize(&token).await;
-    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1", "nobody falls out at the end");
+    assert_eq!(passed.is(200).header("x-anteroom-visitor"), "1", "no session ends with the bypass");
 }
 
-/// The old token asks as often as it can, and leaves again and again.
+/// The old token polls as often as it can.
 #[tokio::test]
 async fn promise_06_the_token_of_a_gone_place_slows_no_later_place_of_its_holder_down() {
-    let queue = "[queues.concert]\ncapacity = 20\nrequests_per_place = 2\n";
-    let room = Room::start_with(queue, &[IDENTITY]).await;
+    let room = Room::shared(SLOW).await;
     let old = by_assertion(&room).send().await.is(201).token();
-    leave(&room, &old).await;
+    room.leave(&old).await.is(204);
     let new = by_assertion(&room).send().await.is(201).token();
     let mut slowed = 0;
     for _ in 0..60 {
-        let asked = room.get(TOKEN).token(&old).send().await;
-        slowed += usize::from(asked.status == 429);
+        let polled = room.get(TOKEN).token(&old).send().await;
+        slowed += usize::from(polled.status == 429);
     }
     assert!(slowed > 0, "the old token has used up its rate");
     room.get(TOKEN).token(&new).send().await.is(200);

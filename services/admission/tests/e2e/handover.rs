@@ -1,7 +1,7 @@
-//! Promise 1 from the outside, with answers that ask no store: whoever may pass is never more than
-//! the capacity.
+//! Promise 1 from the outside, with local answers: visitors who may pass are never more than the
+//! capacity.
 //!
-//! Places are active at one admission, which is asked as fast as can be, and end at another. A
+//! Places are active at one admission, which gets checks as fast as can be, and end at another. A
 //! place could pass from the answer to its first 200 until the sending of its last one, for sure;
 //! so many of these spans may overlap as there are slots.
 
@@ -51,9 +51,9 @@ fn the_overlap_is_counted() {
 /// What was seen of a run.
 struct Seen {
     spans: Vec<Span>,
-    /// Visitors that passed although they had been told that they are gone.
+    /// Visitors that passed after the answer that their place is gone.
     after_the_end: usize,
-    /// Answers of the second admission that asked no store.
+    /// Local answers of the second admission.
     local: f64,
 }
 
@@ -61,7 +61,7 @@ struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trouble {
     None,
-    /// The second admission stands still again and again, for longer than a reading lets pass.
+    /// The second admission is frozen again and again, for longer than a reading is valid.
     Frozen,
     /// The entries are taken away by which the store withholds a slot, and the second admission
     /// learns of its end.
@@ -81,19 +81,19 @@ struct Handover {
 impl Handover {
     async fn gate(&self, base: &str, token: &str) -> (Instant, bool, Instant) {
         let sent = Instant::now();
-        let call = self.room.call_at(base, Method::GET, "/v1/queues/concert/authorize");
+        let call = self.room.call_at(base, Method::GET, "/v1/queues/:name/authorize");
         let passed = call.token(token).send().await.status == 200;
         (sent, passed, Instant::now())
     }
 
-    /// The n-th visitor in line comes, stays and leaves at the first admission, while the second is
-    /// asked whether it may pass.
+    /// The n-th visitor in line comes, stays and leaves at the first admission, while the second
+    /// gets gateway checks for it.
     async fn visit(self: Arc<Self>, number: usize, token: String) -> Span {
-        let first = self.room.anteroom.url("public");
+        let first = self.room.url("public");
         let end = Instant::now() + 3 * PATIENCE;
         let from = loop {
             assert!(Instant::now() < end, "visitor {number} never passes");
-            // Whoever is far back asks seldom, so that those at the front can ask often.
+            // Visitors far back poll seldom, so that those at the front can poll often.
             let near = number < self.left.load(Ordering::Relaxed) + 2 * CAPACITY;
             tokio::time::sleep(Duration::from_millis(if near { 1 } else { 100 })).await;
             if let (_, true, received) = self.gate(&first, &token).await {
@@ -105,7 +105,7 @@ impl Handover {
         tokio::time::sleep(STAY).await;
         // A busy machine may answer 504: leaving is safe to retry.
         until("the visitor leaves", PATIENCE, async || {
-            let leave = self.room.call_at(&first, Method::DELETE, "/v1/queues/concert/token");
+            let leave = self.room.call_at(&first, Method::DELETE, "/v1/queues/:name/token");
             leave.token(&token).send().await.status == 204
         })
         .await;
@@ -135,7 +135,7 @@ impl Handover {
 
 async fn run(trouble: Trouble) -> Seen {
     let queue = format!(
-        "[queues.concert]\ncapacity = {CAPACITY}\nlocal_answers = true\nrequests_per_place = 0\n\
+        "[queues.:name]\ncapacity = {CAPACITY}\nlocal_answers = true\nrequests_per_place = 0\n\
          joins_per_address = \"none\"\nplaces_per_address = 0\n"
     );
     let room = Room::start_with(&queue, &[("ANTEROOM_SCHEDULER__TICK", "10ms")]).await;
@@ -162,7 +162,7 @@ async fn run(trouble: Trouble) -> Seen {
         () = freezing => unreachable!("it never ends"),
     };
     second.process.thaw();
-    let local = "anteroom_gate_answers_total{answer=\"local\",queue=\"concert\"}";
+    let local = "anteroom_gate_answers_total{answer=\"local\"}";
     let local = second.metric(local).await.unwrap_or(0.0);
     let after_the_end = run.after_the_end.load(Ordering::Relaxed);
     Seen { spans, after_the_end, local }
@@ -182,12 +182,12 @@ async fn promise_01_never_more_than_the_capacity_may_pass_with_local_answers() {
     let seen = run(Trouble::None).await;
     assert_eq!(seen.spans.len(), VISITORS);
     assert!(seen.local > 0.0, "the second admission never answered by itself");
-    assert!(seen.after_the_end > 0, "nobody passed on what was known: nothing is shown");
+    assert!(seen.after_the_end > 0, "no visitor passed on what was known: nothing is shown");
     assert!(most_at_once(&seen.spans) <= CAPACITY, "{:?}", seen.spans);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn promise_01_a_gate_that_stood_still_lets_nobody_pass_on_what_it_knew() {
+async fn promise_01_a_frozen_gate_lets_no_visitor_pass_on_what_it_knew() {
     let seen = run(Trouble::Frozen).await;
     assert_eq!(seen.spans.len(), VISITORS);
     assert!(seen.local > 0.0, "the second admission never answered by itself");

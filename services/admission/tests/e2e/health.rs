@@ -1,4 +1,4 @@
-//! What visitors and operators are told while promotion follows the health of a target.
+//! What visitors and operators see while promotion follows the health of a target.
 
 use anteroom_testkit::{PATIENCE, until};
 use reqwest::Method;
@@ -16,24 +16,24 @@ const ADMIN: &str = "/v1/admin/queues/{queue}";
 /// So many calls to the target fail that callers take their fallback.
 pub async fn shop_falls(room: &Room) {
     let report = room.call("service", Method::POST, "/v1/targets/shop/outcomes");
-    let told = report.json(json!({ "failures": 5 })).send().await.is(200).json();
-    assert_eq!((&told["state"], &told["fallback"]), (&json!("open"), &json!(true)));
+    let reply = report.json(json!({ "failures": 5 })).send().await.is(200).json();
+    assert_eq!((&reply["state"], &reply["fallback"]), (&json!("open"), &json!(true)));
 }
 
 #[tokio::test]
-async fn everyone_is_told_that_the_service_recovers() {
+async fn visitors_and_operators_see_that_the_service_recovers() {
     let adaptive = "adaptive = { min_batch = 5, max_batch = 50, success_target = 0.9 }\n";
-    let queue = "[queues.concert]\ncapacity = 1\nhealth = \"shop\"\n";
+    let queue = "[queues.:name]\ncapacity = 1\nhealth = \"shop\"\n";
     let room = Room::start(&format!("{queue}{adaptive}{SHOP}")).await;
     let public = Book::of(&room, "public").await;
     let service = Book::of(&room, "service").await;
     let state = async || {
-        let answer = room.get("/v1/queues/concert").send().await;
+        let answer = room.get("/v1/queues/:name").send().await;
         public.note("GET", QUEUE, &answer);
         answer.is(200).json()
     };
     let admin = async || {
-        let answer = room.call("service", Method::GET, "/v1/admin/queues/concert").send().await;
+        let answer = room.service("/v1/admin/queues/:name").await;
         service.note("GET", ADMIN, &answer);
         answer.is(200).json()
     };
@@ -52,17 +52,17 @@ async fn everyone_is_told_that_the_service_recovers() {
     let seen = admin().await;
     assert_eq!((&seen["state"], &seen["health"]), (&json!("paused"), &json!("open")));
     assert_eq!(seen["health_pace"], 0.0);
-    let place = room.get("/v1/queues/concert/token").token(&waiting).send().await;
+    let place = room.get("/v1/queues/:name/token").token(&waiting).send().await;
     public.note("GET", "/v1/queues/{queue}/token", &place);
     assert_eq!(place.is(200).json()["eta_ms"], json!(null));
 
-    let cookie = format!("__Host-anteroom_concert={waiting}");
+    let cookie = room.cookie(&waiting);
     for (language, sentence) in [
         ("en", "The service is recovering. Places in line are kept."),
         ("ko", "서비스가 회복되는 중입니다. 줄 선 자리는 그대로 유지됩니다."),
     ] {
         for cookie in [cookie.as_str(), ""] {
-            let page = room.get("/queues/concert").header("accept-language", language);
+            let page = room.get("/queues/:name").header("accept-language", language);
             let page = page.header("cookie", cookie).send().await;
             let notice = format!("<p id=\"notice\" aria-live=\"polite\">{sentence}</p>");
             assert!(page.is(200).text.contains(&notice), "{}", page.text);
@@ -75,8 +75,8 @@ async fn everyone_is_told_that_the_service_recovers() {
     room.anteroom.admission.until_metric(pace, |it| it == Some(0.0)).await;
 
     // The brake is off once the file names no target any more.
-    let without = "[queues.concert]\ncapacity = 1\n";
-    room.anteroom.deployment.write(&format!("{without}{SHOP}"));
+    let without = "[queues.:name]\ncapacity = 1\n";
+    room.reconfigure(&format!("{without}{SHOP}"));
     until("it goes on", PATIENCE, async || state().await.get("paused_by").is_none()).await;
     let seen = admin().await;
     assert_eq!(

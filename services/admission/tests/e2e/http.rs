@@ -6,7 +6,7 @@ use anteroom_testkit::PATIENCE;
 use tokio::time::timeout;
 
 use crate::raw::Raw;
-use crate::room::{ONE, Room, TOKEN};
+use crate::room::{ONE, PATIENT, Room, TOKEN};
 
 /// So many short headers, which a proxy in front would pass on.
 fn headers(count: usize) -> String {
@@ -15,13 +15,13 @@ fn headers(count: usize) -> String {
 
 fn get(path: &str, token: &str, headers: &str) -> String {
     format!(
-        "GET /v1/queues/concert/{path} HTTP/1.1\r\nhost: room\r\n{headers}{TOKEN}: {token}\r\n\r\n"
+        "GET /v1/queues/:name/{path} HTTP/1.1\r\nhost: room\r\n{headers}{TOKEN}: {token}\r\n\r\n"
     )
 }
 
 #[tokio::test]
 async fn a_head_of_many_headers_is_read_whole() {
-    let room = Room::start(ONE).await;
+    let room = Room::shared(ONE).await;
     let token = room.join().await.token();
     for count in [90, 95, 100, 500, 4_000] {
         for path in ["authorize", "token"] {
@@ -32,7 +32,7 @@ async fn a_head_of_many_headers_is_read_whole() {
             let (first, second) = head.split_at(head.len() / 2);
             let mut raw = raw.say(first).await.say(second).await;
             let answer = raw.head().await;
-            // The rest of the answer before may stand in front of it.
+            // The rest of the answer before may come first.
             assert!(answer.contains("HTTP/1.1 200 "), "{path}, {count} headers: {answer}");
         }
     }
@@ -49,15 +49,10 @@ async fn a_head_of_many_headers_is_read_whole() {
 
 #[tokio::test]
 async fn who_half_closes_its_connection_gets_its_answer() {
-    let env = [
-        ("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1"),
-        ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-        ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-        ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-    ];
+    let env = [&[("ANTEROOM_ADMISSION__MAX_CONCURRENT_REQUESTS", "1")][..], &PATIENT].concat();
     let room = Room::start_with(ONE, &env).await;
     room.anteroom.deployment.redis.freeze();
-    let join = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n\
+    let join = "POST /v1/queues/:name/tokens HTTP/1.1\r\nhost: room\r\n\
         content-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
     let mut joins = Vec::new();
     let one_is_under_way = async {
@@ -83,20 +78,19 @@ async fn who_half_closes_its_connection_gets_its_answer() {
 /// The end came before the handler had seen the body, and one in three was not answered.
 #[tokio::test]
 async fn who_half_closes_behind_the_last_piece_of_a_body_gets_the_answer() {
-    let room = Room::start(ONE).await;
-    let (public, service) = (room.anteroom.url("public"), room.anteroom.url("service"));
+    let room = Room::shared(ONE).await;
     let calls = [
-        (&public, "POST /v1/queues/concert/tokens", "{", "}", "HTTP/1.1 201 "),
-        (&service, "PATCH /v1/admin/queues/concert", "{\"capacity\"", ":5}", "HTTP/1.1 200 "),
+        ("public", "POST /v1/queues/:name/tokens", "{", "}", "HTTP/1.1 201 "),
+        ("service", "PATCH /v1/admin/queues/:name", "{\"capacity\"", ":5}", "HTTP/1.1 200 "),
     ];
-    for (url, call, first, last, expected) in calls {
+    for (port, call, first, last, expected) in calls {
         let length = first.len() + last.len();
         let head = format!(
             "{call} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
              content-length: {length}\r\n\r\n{first}"
         );
         for _ in 0..20 {
-            let raw = Raw::open_at(url).await.say(&head).await;
+            let raw = Raw::open_at(&room, port).await.say(&head).await;
             // Until the rest is awaited.
             tokio::time::sleep(Duration::from_millis(10)).await;
             let answer = raw.say(last).await.end().await.rest().await;
@@ -107,8 +101,8 @@ async fn who_half_closes_behind_the_last_piece_of_a_body_gets_the_answer() {
 
 #[tokio::test]
 async fn who_goes_away_in_the_middle_of_a_body_or_a_head_leaves_nothing_behind() {
-    let room = Room::start(ONE).await;
-    let head = "POST /v1/queues/concert/tokens HTTP/1.1\r\nhost: room\r\n";
+    let room = Room::shared(ONE).await;
+    let head = "POST /v1/queues/:name/tokens HTTP/1.1\r\nhost: room\r\n";
     let body = format!("{head}content-type: application/json\r\ncontent-length: 9\r\n\r\n{{");
     for text in [head, &body] {
         let mut raw = Raw::open(&room).await.say(text).await.end().await;
@@ -120,27 +114,26 @@ async fn who_goes_away_in_the_middle_of_a_body_or_a_head_leaves_nothing_behind()
 
 /// Fifty such connections once made the success ratio 0.02.
 #[tokio::test]
-async fn slow_bodies_are_no_failure_of_ours() {
+async fn slow_bodies_do_not_lower_the_success_ratio() {
     let env = [("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "1s")];
-    let room = Room::start_with(ONE, &env).await;
-    let (public, service) = (room.anteroom.url("public"), room.anteroom.url("service"));
+    let room = Room::behind_own_admission(ONE, &env).await;
     let json = "application/json";
     let calls = [
-        (&public, "POST /queues/concert", "application/x-www-form-urlencoded"),
-        (&public, "POST /v1/queues/concert/tokens", json),
-        (&service, "POST /v1/queues/concert/tokens", json),
-        (&service, "PATCH /v1/admin/queues/concert", json),
+        ("public", "POST /queues/:name", "application/x-www-form-urlencoded"),
+        ("public", "POST /v1/queues/:name/tokens", json),
+        ("service", "POST /v1/queues/:name/tokens", json),
+        ("service", "PATCH /v1/admin/queues/:name", json),
     ];
     // While the store was not there yet, a call or two failed.
     let before = success_ratio(&room).await;
     let mut open = Vec::new();
-    for (url, call, kind) in calls {
+    for (port, call, kind) in calls {
         for _ in 0..5 {
             let head = format!(
                 "{call} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: {kind}\r\n\
                  content-length: 9\r\n\r\n"
             );
-            open.push((call, Raw::open_at(url).await.say(&head).await));
+            open.push((call, Raw::open_at(&room, port).await.say(&head).await));
         }
     }
     for (call, mut raw) in open {

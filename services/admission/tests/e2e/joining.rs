@@ -1,4 +1,4 @@
-//! Who joins: an anonymous visitor by a key of its own, or one that a backend vouches for.
+//! Who joins: an anonymous visitor by a key of its own, or an identified one by what a backend signs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,15 +8,18 @@ use serde_json::json;
 use crate::{
     answer::Answer,
     room::{ONE, Room},
+    shared,
 };
 
-const JOIN: &str = "/v1/queues/concert/tokens";
-const IDENTITY: &str = "the-secret-between-shop-and-room";
+const JOIN: &str = "/v1/queues/:name/tokens";
+const IDENTITY: &str = shared::IDENTITY.1;
+
+/// A queue in which one visitor waits at most.
+pub const SHORT: &str = "[queues.:name]\ncapacity = 1\nmax_waiting = 1\n";
 
 #[tokio::test]
 async fn promise_04_a_repeated_join_is_the_same_place_in_every_state() {
-    let full = "[queues.concert]\ncapacity = 1\nmax_waiting = 1\n";
-    let room = Room::start(full).await;
+    let room = Room::shared(SHORT).await;
     let join = |key: &str| room.post(JOIN).header("idempotency-key", key).send();
     let (one, two) = ("one-key-of-22-characters", "another-of-22-characters");
 
@@ -30,15 +33,15 @@ async fn promise_04_a_repeated_join_is_the_same_place_in_every_state() {
         let again = join(key).await;
         assert_eq!(again.is(200).place(status)["ticket"], ticket, "also when it is full");
     }
-    room.post("/v1/queues/concert/token/claim").token(&first.token()).send().await.is(200);
+    room.post("/v1/queues/:name/token/claim").token(&first.token()).send().await.is(200);
     assert_eq!(join(one).await.is(200).place("active")["ticket"], 1);
     let by_token = room.post(JOIN).token(&second.token()).header("idempotency-key", one);
-    assert_eq!(by_token.send().await.is(200).json()["ticket"], 2, "the token goes before the key");
+    assert_eq!(by_token.send().await.is(200).json()["ticket"], 2, "the token takes precedence");
 }
 
 #[tokio::test]
 async fn promise_04_a_hundred_joins_at_once_with_one_key_are_one_place() {
-    let room = Room::start(ONE).await;
+    let room = Room::shared(ONE).await;
     let mut joins = tokio::task::JoinSet::new();
     for _ in 0..100 {
         let key = "one-key-of-22-characters";
@@ -53,26 +56,25 @@ async fn promise_04_a_hundred_joins_at_once_with_one_key_are_one_place() {
 
 #[tokio::test]
 async fn an_assertion_gives_a_known_visitor_its_one_place() {
-    let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY)];
-    let other_queue = "[queues.opera]\ncapacity = 1\n";
-    let room = Room::start_with(&format!("{ONE}{other_queue}"), &env).await;
+    let room = Room::shared(ONE).await;
+    let queue = &*room.name;
     let join = |assertion: String| room.post(JOIN).json(json!({ "assertion": assertion })).send();
 
-    let phone = join(vouched(IDENTITY, "concert", "ana", 120)).await;
+    let phone = join(identity(IDENTITY, queue, "ana", 120)).await;
     assert_eq!(phone.is(201).place("ready")["ticket"], 1);
-    let laptop = join(vouched(IDENTITY, "concert", "ana", 240)).await;
+    let laptop = join(identity(IDENTITY, queue, "ana", 240)).await;
     assert_eq!(laptop.is(200).place("ready")["ticket"], 1, "a second device");
     let passed = room.authorize(&laptop.token()).await;
     assert_eq!(passed.is(200).header("x-anteroom-visitor"), "ana");
-    let bob = join(vouched(IDENTITY, "concert", "bob", 120)).await;
+    let bob = join(identity(IDENTITY, queue, "bob", 120)).await;
     assert_eq!(bob.is(201).place("waiting")["ticket"], 2);
 
     let refused = |answer: Answer| assert_eq!(answer.refuses(401, "assertion_invalid").status, 401);
-    refused(join(vouched(IDENTITY, "concert", "eve", -1)).await);
-    refused(join(vouched(IDENTITY, "concert", "eve", 600)).await);
-    refused(join(vouched("a-secret-that-the-room-does-not-know", "concert", "eve", 120)).await);
-    refused(join(vouched(IDENTITY, "opera", "eve", 120)).await);
-    let good = vouched(IDENTITY, "concert", "eve", 120);
+    refused(join(identity(IDENTITY, queue, "eve", -1)).await);
+    refused(join(identity(IDENTITY, queue, "eve", 600)).await);
+    refused(join(identity("a-secret-that-the-room-does-not-know", queue, "eve", 120)).await);
+    refused(join(identity(IDENTITY, "opera", "eve", 120)).await);
+    let good = identity(IDENTITY, queue, "eve", 120);
     refused(join(good.replace("ara1.", "ara2.")).await);
     refused(join(good[..good.len() - 1].to_owned()).await);
     refused(join(String::new()).await);
@@ -80,15 +82,15 @@ async fn an_assertion_gives_a_known_visitor_its_one_place() {
 }
 
 #[tokio::test]
-async fn without_identity_secrets_nobody_is_vouched_for() {
+async fn without_identity_secrets_no_identity_is_taken() {
     let room = Room::start(ONE).await;
-    let assertion = vouched(IDENTITY, "concert", "ana", 120);
+    let assertion = identity(IDENTITY, &room.name, "ana", 120);
     let answer = room.post(JOIN).json(json!({ "assertion": assertion })).send().await;
     answer.refuses(401, "assertion_invalid");
 }
 
 /// What a backend signs, for so many seconds from now.
-pub fn vouched(secret: &str, queue: &str, visitor_id: &str, seconds: i64) -> String {
+pub fn identity(secret: &str, queue: &str, visitor_id: &str, seconds: i64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let keys = AssertionKeys::new(&[secret.to_owned().into()]);
     keys.sign(queue, visitor_id, now.saturating_add_signed(seconds)).expect("there is a secret")

@@ -1,4 +1,4 @@
-//! `local_answers`: the gate answers for places that it knows as active, and for no others.
+//! `local_answers`: the gateway check answers for places that it knows as active, and for no others.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,20 @@ use serde_json::json;
 
 use crate::room::Room;
 
-const ADMIN: &str = "/v1/admin/queues/concert";
-const LOCAL: &str =
-    "[queues.concert]\ncapacity = 2\nlocal_answers = true\nrequests_per_place = 0\n";
+const ADMIN: &str = "/v1/admin/queues/:name";
+pub const LOCAL: &str =
+    "[queues.:name]\ncapacity = 2\nlocal_answers = true\nrequests_per_place = 0\n";
 
 /// How often the gate of the queue gave an answer by this rule.
 async fn answered(room: &Room, by: &str) -> u64 {
-    room.count(&format!("anteroom_gate_answers_total{{answer=\"{by}\",queue=\"concert\"}}")).await
+    room.count(&format!("anteroom_gate_answers_total{{answer=\"{by}\",queue=\":name\"}}")).await
 }
 
 async fn authorizes(room: &Room) -> u64 {
     room.count("anteroom_operations_total{operation=\"queue.authorize\",outcome=\"ok\"}").await
 }
 
-/// Asks for a place whose turn comes, until one answer was local.
+/// Sends gateway checks for a place until one answer was local.
 async fn becomes_local(room: &Room, token: &str) {
     let before = answered(room, "local").await;
     until("the gate answers by itself", PATIENCE, async || {
@@ -33,10 +33,10 @@ async fn becomes_local(room: &Room, token: &str) {
 
 #[tokio::test]
 async fn a_place_that_is_known_as_active_passes_without_the_store() {
-    let room = Room::start(LOCAL).await;
+    let room = Room::behind_own_admission(LOCAL, &[]).await;
     let token = room.join().await.is(201).token();
     becomes_local(&room, &token).await;
-    let (local, asked) = (answered(&room, "local").await, authorizes(&room).await);
+    let (local, checks) = (answered(&room, "local").await, authorizes(&room).await);
     let admitted = answered(&room, "admitted").await;
     for _ in 0..300 {
         let answer = room.authorize(&token).await;
@@ -47,11 +47,11 @@ async fn a_place_that_is_known_as_active_passes_without_the_store() {
     }
     let admitted = answered(&room, "admitted").await - admitted;
     assert_eq!(answered(&room, "local").await - local, 300 - admitted);
-    assert_eq!(authorizes(&room).await - asked, admitted, "a local answer asks nobody");
+    assert_eq!(authorizes(&room).await - checks, admitted, "a local answer needs no Redis");
     // A reading that comes late on a busy machine costs a few.
-    assert!(admitted < 150, "{admitted} of 300 asked the store");
+    assert!(admitted < 150, "{admitted} of 300 reached Redis");
 
-    // The others are asked for as ever.
+    // All others go to Redis.
     room.authorize("forged").await.refuses(401, "token_invalid");
     let second = room.join().await.token();
     let waits = room.join().await.token();
@@ -60,38 +60,36 @@ async fn a_place_that_is_known_as_active_passes_without_the_store() {
 }
 
 #[tokio::test]
-async fn who_left_elsewhere_or_was_evicted_passes_no_more() {
-    let room = Room::start(LOCAL).await;
+async fn a_visitor_that_left_elsewhere_or_was_evicted_passes_no_more() {
+    let room = Room::shared(LOCAL).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
     let other = room.anteroom.deployment.admission().await;
     // It listens before it has found the store.
     other.until_ready().await;
     becomes_local(&room, &first).await;
     becomes_local(&room, &second).await;
-    let leave = room.call_at(&other.url("public"), Method::DELETE, "/v1/queues/concert/token");
+    let leave = room.call_at(&other.url("public"), Method::DELETE, "/v1/queues/:name/token");
     leave.token(&first).send().await.is(204);
     room.call("service", Method::DELETE, &format!("{ADMIN}/places/2")).send().await.is(204);
     for (token, reason) in [(&first, "completed"), (&second, "evicted")] {
-        until("the gate has heard of it", PATIENCE, async || {
-            room.authorize(token).await.status == 403
-        })
-        .await;
+        until("the gate knows of it", PATIENCE, async || room.authorize(token).await.status == 403)
+            .await;
         let refused = room.authorize(token).await;
         assert_eq!(refused.refuses(403, "place_gone").json()["reason"], reason);
     }
-    // A new life: the place of the old one is lost.
+    // After a reset the place is lost.
     let third = room.join().await.token();
     room.becomes(&third, "ready").await;
     becomes_local(&room, &third).await;
     room.call("service", Method::POST, &format!("{ADMIN}/reset")).send().await.is(202);
-    until("the gate has heard of the reset", PATIENCE, async || {
+    until("the gate knows of the reset", PATIENCE, async || {
         room.authorize(&third).await.status == 403
     })
     .await;
 }
 
 #[tokio::test]
-async fn while_the_store_is_away_on_store_error_decides() {
+async fn while_redis_is_down_on_store_error_decides() {
     let mut queues = String::new();
     for (name, rule) in [("hold", "hold"), ("shut", "closed")] {
         let _ = write!(
@@ -153,7 +151,7 @@ async fn the_rule_is_switched_by_the_file_and_by_operators() {
     becomes_local(&room, &token).await;
     let stops = async || {
         until("the rule is off", PATIENCE, async || {
-            let seen = room.call("service", Method::GET, ADMIN).send().await.is(200).json();
+            let seen = room.service(ADMIN).await.is(200).json();
             seen["rules"]["local_answers"] == false
         })
         .await;
@@ -161,7 +159,7 @@ async fn the_rule_is_switched_by_the_file_and_by_operators() {
         for _ in 0..20 {
             room.authorize(&token).await.is(200);
         }
-        // The view asks the store now, the readings do 50 ms later.
+        // The view reads Redis now, the readings do 50 ms later.
         until("no answer is local any more", PATIENCE, async || {
             let before = answered(&room, "local").await;
             for _ in 0..20 {
@@ -172,11 +170,10 @@ async fn the_rule_is_switched_by_the_file_and_by_operators() {
         .await;
         answered(&room, "local").await - before
     };
-    room.anteroom.deployment.write(&LOCAL.replace("true", "false"));
+    room.reconfigure(&LOCAL.replace("true", "false"));
     stops().await;
     let patch = async |value: serde_json::Value| {
-        let call = room.call("service", Method::PATCH, ADMIN);
-        call.json(json!({ "local_answers": value })).send().await.is(200);
+        room.patch_json(ADMIN, json!({ "local_answers": value })).await.is(200);
     };
     patch(json!(true)).await;
     becomes_local(&room, &token).await;

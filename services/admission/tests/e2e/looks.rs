@@ -8,13 +8,13 @@ use serde_json::json;
 use crate::health::{SHOP, shop_falls};
 use crate::room::Room;
 
-const PAGE: &str = "/queues/concert";
+const PAGE: &str = "/queues/:name";
 const LONG: &str = "Donaudampfschifffahrtsgesellschaftskapitaenswitwenpensionskasse";
 
 /// The pages of a room, named by what they show.
 async fn pages(room: &Room) -> Vec<(String, String)> {
     let (first, second) = (room.join().await.token(), room.join().await.token());
-    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert");
+    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/:name");
     let reason = format!("see https://status.example/{LONG}{LONG}");
     patch.json(json!({ "state": "paused", "reason": reason })).send().await.is(200);
     until("the page says why", PATIENCE, async || {
@@ -25,18 +25,19 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
     let mut look = async |name: &str, token: &str, query: &str| {
         for language in ["en", "ko"] {
             let call = room.get(&format!("{PAGE}{query}")).header("accept-language", language);
-            let call = call.header("cookie", format!("__Host-anteroom_concert={token}"));
+            let call = call.header("cookie", room.cookie(token));
             pages.push((format!("{name}, {language}"), call.send().await.is(200).text.clone()));
         }
     };
-    look("nobody", "", "").await;
+    look("no place", "", "").await;
     look("waiting", &second, "").await;
     look("a turn that leads on", &first, "?return_to=/seats").await;
     room.authorize(&first).await.is(200);
     look("a visit", &first, "").await;
     shop_falls(room).await;
-    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert");
-    patch.json(json!({ "state": null, "reason": null })).send().await.is(200);
+    room.patch_json("/v1/admin/queues/:name", json!({ "state": null, "reason": null }))
+        .await
+        .is(200);
     until("the page says why", PATIENCE, async || {
         room.get(PAGE).send().await.is(200).text.contains("The service is recovering.")
     })
@@ -50,7 +51,7 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
 #[tokio::test]
 async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
     let Some(chromium) = Chromium::find() else { return };
-    let queue = format!("[queues.concert]\ncapacity = 1\ntitle = \"{LONG}\"\nhealth = \"shop\"\n");
+    let queue = format!("[queues.:name]\ncapacity = 1\ntitle = \"{LONG}\"\nhealth = \"shop\"\n");
     let room = Room::start(&format!("{queue}{SHOP}")).await;
     let pages = pages(&room).await;
     for is_dark in [false, true] {

@@ -1,5 +1,5 @@
-//! The real services over HTTP: admission and scheduler as a user starts them, each test on a Redis
-//! of its own.
+//! The real services over HTTP: admission and scheduler as a user starts them. Most tests have
+//! entities of their own in services that they share, see [`shared`]; the others start their own.
 
 mod admin;
 mod answer;
@@ -32,6 +32,7 @@ mod rotation;
 mod schema;
 mod secrecy;
 mod servers;
+mod shared;
 mod snapshots;
 mod store_dump;
 mod streams;

@@ -1,4 +1,4 @@
-//! The store is slow, gone, or comes back empty: what the gate, the visitors and the probes get.
+//! Redis is slow, down, or comes back empty: what the gateway check, the visitors and the probes get.
 
 use anteroom_testkit::{PATIENCE, Redis, until};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
@@ -6,16 +6,14 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use crate::{
     answer::Answer,
     room::{Call, ONE, Room},
+    shared::PROXIES,
 };
 
 const THREE: &str = "[queues.hold]\ncapacity = 1\n\
     [queues.shut]\ncapacity = 1\non_store_error = \"closed\"\n\
     [queues.free]\ncapacity = 1\non_store_error = \"open\"\nopen_rate = \"5/1h\"\nopen_for = \"1h\"\n";
 
-/// Each test speaks for clients with addresses of their own.
-const BEHIND_A_PROXY: (&str, &str) = ("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.1");
-
-/// What the gate of a queue says. Whatever happens to the store, it is a decision.
+/// The answer of a queue's gateway check. Whatever happens to Redis, it is a decision.
 async fn gate(room: &Room, queue: &str, with: impl FnOnce(Call) -> Call) -> Answer {
     let answer = with(room.get(&format!("/v1/queues/{queue}/authorize"))).send().await;
     assert!([200, 401, 403].contains(&answer.status), "{answer:?}");
@@ -26,7 +24,7 @@ async fn join(room: &Room, queue: &str) -> Answer {
     room.post(&format!("/v1/queues/{queue}/tokens")).send().await
 }
 
-/// Somebody whom this admission has seen active, in each of the three queues.
+/// A visitor that this admission has seen active, in each of the three queues.
 async fn active(room: &Room) -> [String; 3] {
     let mut tokens = Vec::new();
     for queue in ["hold", "shut", "free"] {
@@ -37,8 +35,8 @@ async fn active(room: &Room) -> [String; 3] {
     tokens.try_into().expect("three")
 }
 
-/// What `on_store_error` promises, while the store is away.
-async fn keeps_its_word(
+/// What `on_store_error` promises, while Redis is down.
+async fn decides_as_configured(
     room: &Room,
     [hold, shut, free]: &[String; 3],
     [waiting, waits]: &[String; 2],
@@ -76,7 +74,7 @@ async fn keeps_its_word(
     gate(room, "hold", |call| call.token("forged")).await.refuses(401, "token_invalid");
 }
 
-/// Visitors are told to come back, the gauge tells the truth, and no probe takes anybody out.
+/// Visitors get a time to retry after, the gauge is right, and no probe takes a service out.
 async fn away(room: &Room) {
     until("joins are refused", PATIENCE, async || {
         let refused = join(room, "hold").await;
@@ -102,15 +100,15 @@ async fn back(room: &mut Room) {
 }
 
 #[tokio::test]
-async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
+async fn promise_05_a_killed_store_is_handled_as_configured_and_found_again() {
     let redis = Redis::builder().durable().start().await;
-    let mut room = Room::start_on(redis, THREE, &[BEHIND_A_PROXY]).await;
+    let mut room = Room::start_on(redis, THREE, &[PROXIES]).await;
     let tokens = active(&room).await;
     let waiting = [join(&room, "hold").await.token(), join(&room, "free").await.token()];
     gate(&room, "hold", |call| call.token(&waiting[0])).await.refuses(403, "not_admitted");
 
     room.anteroom.deployment.redis.kill();
-    keeps_its_word(&room, &tokens, &waiting).await;
+    decides_as_configured(&room, &tokens, &waiting).await;
     away(&room).await;
     for answer in ["held", "opened", "store_unavailable"] {
         let counted = format!("anteroom_gate_answers_total{{answer=\"{answer}\"}}");
@@ -120,7 +118,7 @@ async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
     room.anteroom.deployment.redis.restart().await;
     back(&mut room).await;
     let place = room.get("/v1/queues/hold/token").token(&waiting[0]).send().await;
-    assert_eq!(place.is(200).place("waiting")["ticket"], 2, "an outage abandons nobody");
+    assert_eq!(place.is(200).place("waiting")["ticket"], 2, "an outage abandons no place");
     for (queue, token) in ["hold", "shut", "free"].into_iter().zip(&tokens) {
         gate(&room, queue, |call| call.token(token)).await.is(200);
     }
@@ -133,12 +131,12 @@ async fn promise_05_a_killed_store_is_borne_as_configured_and_found_again() {
 }
 
 #[tokio::test]
-async fn promise_05_a_frozen_store_is_borne_as_well() {
-    let mut room = Room::start_with(THREE, &[BEHIND_A_PROXY]).await;
+async fn promise_05_a_frozen_store_is_handled_as_well() {
+    let mut room = Room::start_with(THREE, &[PROXIES]).await;
     let tokens = active(&room).await;
     let waiting = [join(&room, "hold").await.token(), join(&room, "free").await.token()];
     room.anteroom.deployment.redis.freeze();
-    keeps_its_word(&room, &tokens, &waiting).await;
+    decides_as_configured(&room, &tokens, &waiting).await;
     away(&room).await;
     room.anteroom.deployment.redis.thaw();
     back(&mut room).await;
@@ -147,7 +145,7 @@ async fn promise_05_a_frozen_store_is_borne_as_well() {
     gate(&room, "shut", |call| call.token(&tokens[1])).await.is(200);
 }
 
-/// The store is there and only slow; else whoever asks often enough would pass.
+/// Redis is up and only slow; else a client that polls often enough would pass.
 #[tokio::test]
 async fn a_full_lane_opens_no_gate() {
     let queue = "[queues.free]\ncapacity = 1\nrequests_per_place = 0\non_store_error = \"open\"\n\
@@ -163,14 +161,14 @@ async fn a_full_lane_opens_no_gate() {
     let waits = join(&room, "free").await.is(201).token();
     room.anteroom.deployment.redis.freeze();
     // One is under way, one waits, and there is no room for the others.
-    let mut asking: FuturesUnordered<_> =
+    let mut checks: FuturesUnordered<_> =
         (0..8).map(|_| gate(&room, "free", |call| call.token(&waits))).collect();
     for _ in 0..4 {
-        asking.next().await.expect("an answer").refuses(403, "store_unavailable");
+        checks.next().await.expect("an answer").refuses(403, "store_unavailable");
     }
     assert_eq!(room.anteroom.admission.metric("anteroom_store_up").await, Some(1.0));
     room.anteroom.deployment.redis.thaw();
-    let rest: Vec<_> = asking.collect().await;
+    let rest: Vec<_> = checks.collect().await;
     assert!(rest.iter().any(|answer| answer.code() == "not_admitted"), "{rest:?}");
     assert!(rest.iter().all(|answer| answer.status == 403), "{rest:?}");
 }
@@ -193,13 +191,13 @@ async fn a_request_ends_in_its_time_where_redis_may_take_longer() {
 }
 
 #[tokio::test]
-async fn a_store_that_comes_back_empty_begins_a_new_life() {
+async fn a_store_that_comes_back_empty_gives_new_places() {
     let mut room = Room::start(ONE).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
     room.authorize(&first).await.is(200);
     room.anteroom.deployment.redis.restart().await;
     back(&mut room).await;
-    let path = "/v1/queues/concert/token";
+    let path = "/v1/queues/:name/token";
     until("the store answers", PATIENCE, async || {
         room.get(path).token(&first).send().await.status == 410
     })
@@ -210,28 +208,28 @@ async fn a_store_that_comes_back_empty_begins_a_new_life() {
         let refused = room.authorize(token).await;
         assert_eq!(refused.refuses(403, "place_gone").json()["reason"], "lost");
     }
-    let again = room.post("/v1/queues/concert/tokens").token(&second).send().await;
+    let again = room.post("/v1/queues/:name/tokens").token(&second).send().await;
     assert_eq!(again.is(201).place("ready")["ticket"], 1);
     room.authorize(&again.token()).await.is(200);
     room.authorize(&second).await.refuses(403, "place_gone");
-    let waits = room.post("/v1/queues/concert/tokens").token(&first).send().await;
+    let waits = room.post("/v1/queues/:name/tokens").token(&first).send().await;
     assert_eq!(waits.is(201).place("waiting")["ticket"], 2);
 }
 
 #[tokio::test]
-async fn a_state_that_has_become_old_is_told_to_nobody() {
+async fn a_state_that_has_become_old_is_not_shown() {
     let room = Room::start(ONE).await;
-    let told = async |status: u16| {
+    let shown = async |status: u16| {
         until(&format!("the state is answered with {status}"), PATIENCE, async || {
-            room.get("/v1/queues/concert").send().await.status == status
+            room.get("/v1/queues/:name").send().await.status == status
         })
         .await;
     };
-    told(200).await;
+    shown(200).await;
     room.anteroom.deployment.redis.freeze();
-    told(503).await;
-    let answer = room.get("/v1/queues/concert").send().await;
+    shown(503).await;
+    let answer = room.get("/v1/queues/:name").send().await;
     answer.refuses(503, "store_unavailable");
     room.anteroom.deployment.redis.thaw();
-    told(200).await;
+    shown(200).await;
 }

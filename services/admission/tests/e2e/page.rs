@@ -7,12 +7,12 @@ use crate::{
     room::{ONE, Room},
 };
 
-const PAGE: &str = "/queues/concert";
+const PAGE: &str = "/queues/:name";
 const FORM: &str = "application/x-www-form-urlencoded";
 
 #[tokio::test]
 async fn a_get_never_joins_and_the_button_does() {
-    let room = Room::start(ONE).await;
+    let room = Room::shared(ONE).await;
     let holder = room.join().await.token();
     for _ in 0..3 {
         let page = room.get(PAGE).send().await;
@@ -28,24 +28,18 @@ async fn a_get_never_joins_and_the_button_does() {
 
     let press = || room.post(&path).browser().body(FORM, form.clone()).send();
     let joined = press().await;
-    assert_eq!(joined.is(303).header("location"), "concert?return_to=%2Fseats");
+    assert_eq!(joined.is(303).header("location"), room.text(":name?return_to=%2Fseats"));
     let cookie = cookie_of(&joined);
-    let place = room.get("/v1/queues/concert/token").cookie(&cookie).send().await;
+    let place = room.get("/v1/queues/:name/token").cookie(&cookie).send().await;
     assert_eq!(place.is(200).place("waiting")["ticket"], 2, "the pages took no ticket");
-    let again = press().await;
-    let place = room.get("/v1/queues/concert/token").cookie(&cookie_of(&again)).send().await;
-    assert_eq!(place.is(200).place("waiting")["ticket"], 2, "two presses are one join");
+    assert_eq!(cookie_of(&press().await), cookie, "two presses are one join");
 
     let page = room.get(&path).header("cookie", &cookie).send().await;
     assert!(page.is(200).text.contains("number 1 in line"), "{}", page.text);
     assert!(page.text.contains("<meta http-equiv=\"refresh\" content=\""), "{}", page.text);
     assert!(!page.header("retry-after").is_empty());
 
-    room.call("public", reqwest::Method::DELETE, "/v1/queues/concert/token")
-        .token(&holder)
-        .send()
-        .await
-        .is(204);
+    room.leave(&holder).await.is(204);
     room.becomes(cookie.split_once('=').expect("a cookie").1, "ready").await;
     let page = room.get(&path).header("cookie", &cookie).send().await;
     assert!(page.is(200).text.contains("url=/seats"), "it leads on: {}", page.text);
@@ -59,10 +53,11 @@ async fn visit(room: &Room, cookie: &str) -> String {
 }
 
 #[tokio::test]
-async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
-    let room = Room::start(ONE).await;
+async fn without_return_to_the_page_shows_the_visit_and_finishes_it() {
+    let room = Room::shared(ONE).await;
     let cookie = cookie_of(&room.post(PAGE).browser().send().await);
     let press = |step: &'static str, to: &'static str| {
+        let to = room.text(to);
         let call = room.post(PAGE).cookie(&cookie).body(FORM, format!("step={step}"));
         async move {
             let answer = call.send().await;
@@ -72,8 +67,8 @@ async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     };
     let offers = |page: &str, step: &str| {
         let button = format!("name=\"step\" value=\"{step}\">");
-        page.contains("<form id=\"visit\" method=\"post\" action=\"concert\">")
-            && page.contains(&button)
+        let form = room.text("<form id=\"visit\" method=\"post\" action=\":name\">");
+        page.contains(&form) && page.contains(&button)
     };
 
     let page = visit(&room, &cookie).await;
@@ -82,7 +77,7 @@ async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     // A look takes no turn.
     let token = cookie.split_once('=').expect("a cookie").1;
     room.becomes(token, "ready").await;
-    press("claim", "concert").await;
+    press("claim", ":name").await;
     let page = visit(&room, &cookie).await;
     assert!(page.contains("You are in.") && page.contains("Time left: "), "{page}");
     assert!(offers(&page, "finish") && !offers(&page, "claim"), "{page}");
@@ -96,17 +91,17 @@ async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     assert!(onward.is(200).text.contains("url=/seats"), "{}", onward.text);
     assert!(!offers(&onward.text, "finish"), "{}", onward.text);
 
-    let finished = press("finish", "concert?over").await;
+    let finished = press("finish", ":name?over").await;
     assert!(finished.header("set-cookie").contains("Max-Age=0"), "{finished:?}");
     let over = room.get(&format!("{PAGE}?over")).send().await;
-    for part in [">Your visit is over.<", "data-status=\"gone\"", "action=\"concert\">"] {
+    for part in [">Your visit is over.<", "data-status=\"gone\"", &room.text("action=\":name\">")] {
         assert!(over.is(200).text.contains(part), "{part}: {}", over.text);
     }
-    let gone = room.get("/v1/queues/concert/token").token(token).send().await;
+    let gone = room.get("/v1/queues/:name/token").token(token).send().await;
     assert_eq!(gone.is(410).json()["reason"], "completed");
-    // Again, from a page that is still open: nothing happens, and nobody joins.
-    press("finish", "concert?over").await;
-    press("claim", "concert").await;
+    // Again, from a page that is still open: nothing happens, and no visitor joins.
+    press("finish", ":name?over").await;
+    press("claim", ":name").await;
     let late = room.post(PAGE).browser().body(FORM, "step=finish").send().await;
     assert!(late.is(303).headers.get("set-cookie").is_none(), "{late:?}");
     // Finished elsewhere: the cookie is still there, and the visit over all the same.
@@ -114,46 +109,14 @@ async fn without_return_to_the_page_says_that_one_is_in_and_finishes() {
     assert!(page.contains(">Your visit is over.<") && page.contains("Join the line"), "{page}");
     let next = room.join().await;
     assert_eq!(next.is(201).place("ready")["ticket"], 2);
-    let cookie = format!("__Host-anteroom_concert={}", next.token());
+    let cookie = room.cookie(&next.token());
     let page = room.get(&format!("{PAGE}?over")).header("cookie", &cookie).send().await;
-    assert!(page.is(200).text.contains(">It is your turn.<"), "who has a place: {}", page.text);
+    assert!(page.is(200).text.contains(">It is your turn.<"), "the place counts: {}", page.text);
 }
 
 #[tokio::test]
-async fn promise_06_the_form_of_another_site_finishes_nobody() {
-    let room = Room::start(ONE).await;
-    let cookie = cookie_of(&room.post(PAGE).browser().send().await);
-    for step in ["claim", "finish"] {
-        for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")]
-        {
-            let call = room.post(PAGE).header("cookie", &cookie).header(name, value);
-            call.body(FORM, format!("step={step}")).send().await.refuses(403, "origin_refused");
-        }
-    }
-    room.becomes(cookie.split_once('=').expect("a cookie").1, "ready").await;
-}
-
-#[tokio::test]
-async fn what_the_page_is_given_becomes_no_markup_and_leads_nowhere_else() {
-    let room = Room::start(ONE).await;
-    for evil in [
-        "https://evil.example/",
-        "//evil.example",
-        "/\\evil.example",
-        "javascript:alert(1)",
-        "/\"><img src=x>",
-        "https://user@127.0.0.1:8080/",
-    ] {
-        let query: String = evil.bytes().map(|byte| format!("%{byte:02X}")).collect();
-        let page = room.get(&format!("{PAGE}?return_to={query}")).send().await;
-        assert!(!page.is(200).text.contains("evil.example"), "{evil}");
-        assert!(!page.text.contains("<img") && !page.text.contains("alert(1)"), "{evil}");
-    }
-}
-
-#[tokio::test]
-async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
-    let room = Room::start(ONE).await;
+async fn the_page_has_one_language_and_shows_why_nothing_moves() {
+    let room = Room::shared(ONE).await;
     let _ready = room.join().await;
     let cookie = cookie_of(&room.post(PAGE).browser().send().await);
     let page = async |language: &str, cookie: &str| {
@@ -175,8 +138,8 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
     assert!(english.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>"), "{english}");
 
     let change = async |body: serde_json::Value| {
-        let path = "/v1/admin/queues/concert";
-        room.call("service", reqwest::Method::PATCH, path).json(body).send().await.is(200);
+        let path = "/v1/admin/queues/:name";
+        room.patch_json(path, body).await.is(200);
     };
     let says = async |state: &str, language: &str, cookie: &str, notice: &str| {
         let notice = format!(">{notice}</p>");
@@ -184,7 +147,7 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
             page(language, cookie).await.contains(&notice)
         })
         .await;
-        let public = room.get("/v1/queues/concert").send().await.is(200).json();
+        let public = room.get("/v1/queues/:name").send().await.is(200).json();
         assert_eq!((&public["state"], &public["reason"]), (&state.into(), &"a <fault>".into()));
     };
     change(serde_json::json!({ "state": "paused", "reason": "a <fault>" })).await;
@@ -196,13 +159,14 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
     let closed = "The queue is closed to new visitors.";
     says("closed", "en", &cookie, &format!("{closed} a &lt;fault&gt;")).await;
     says("closed", "en", "", "a &lt;fault&gt;").await;
-    // Where the message says it, the notice does not; whether somebody looks, or tried to join.
+    // The sentence is in the message or in the notice, not in both: for a visitor who reads the
+    // page, and for one who tried to join.
     let refused = room.post(PAGE).browser().send().await;
     for text in [page("en", "").await, refused.is(503).text.clone()] {
-        let (_, said) = text.split_once("<p id=\"message\"").expect("a message");
-        let (said, _) = said.split_once("</main>").expect("an end");
-        assert_eq!(said.matches("closed").count(), 1, "{said}");
-        assert!(said.contains(&format!(">{closed}</p>")) && said.contains("a &lt;fault&gt;"));
+        let (_, shown) = text.split_once("<p id=\"message\"").expect("a message");
+        let (shown, _) = shown.split_once("</main>").expect("an end");
+        assert_eq!(shown.matches("closed").count(), 1, "{shown}");
+        assert!(shown.contains(&format!(">{closed}</p>")) && shown.contains("a &lt;fault&gt;"));
     }
     change(serde_json::json!({ "state": null })).await;
     until("there is nothing to say", PATIENCE, async || {
@@ -212,16 +176,21 @@ async fn the_page_speaks_one_language_and_says_why_nothing_moves() {
 }
 
 #[tokio::test]
-async fn promise_06_the_form_of_another_site_joins_nobody_who_has_a_cookie() {
-    let room = Room::start(ONE).await;
+async fn promise_06_the_form_of_another_site_does_nothing_with_a_cookie() {
+    let room = Room::shared(ONE).await;
     let joined = room.post(PAGE).browser().send().await;
     let cookie = cookie_of(&joined);
-    for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")] {
-        let foreign = room.post(PAGE).header("cookie", &cookie).header(name, value).send().await;
-        foreign.refuses(403, "origin_refused");
+    for step in ["", "step=claim", "step=finish"] {
+        for (name, value) in [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example")]
+        {
+            let call = room.post(PAGE).header("cookie", &cookie).header(name, value);
+            call.body(FORM, step).send().await.refuses(403, "origin_refused");
+        }
     }
-    room.post(PAGE).cookie("__Host-anteroom_concert=art1.forged").send().await.is(303);
-    let page = room.get(PAGE).header("cookie", "__Host-anteroom_concert=art1.forged").send().await;
+    room.becomes(cookie.split_once('=').expect("a cookie").1, "ready").await;
+    let forged = room.cookie("art1.forged");
+    room.post(PAGE).cookie(&forged).send().await.is(303);
+    let page = room.get(PAGE).header("cookie", &forged).send().await;
     let cleared = page.is(200).header("set-cookie");
     assert!(cleared.contains("Max-Age=0"), "a dead cookie is taken away: {cleared}");
 }

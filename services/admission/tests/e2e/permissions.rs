@@ -36,7 +36,7 @@ async fn the_whole_journey_needs_no_more_than_is_documented() {
     let (first, second) = (room.join().await.token(), room.join().await.token());
     let ask =
         |method, path: &str, token: &str| room.call("public", method, path).token(token).send();
-    // A queue that was just born withholds its slots for a moment, with local_answers.
+    // A queue that was just created withholds its slots for a moment, with local_answers.
     room.becomes(&first, "ready").await;
     ask(Method::POST, &format!("{TOKEN}/claim"), &first).await.is(200);
     ask(Method::POST, &format!("{TOKEN}/renew"), &first).await.is(200);
@@ -102,11 +102,11 @@ async fn a_service_that_may_not_do_its_work_ends_at_the_start_and_says_why() {
     for name in ["anteroom-admission", "anteroom-scheduler"] {
         let mut service = Process::spawn(binary(name), ["--config", &file], &env);
         let status = service.exit(PATIENCE).await;
-        let said = service.stdout();
-        assert_eq!(status.code(), Some(77), "{name}: {said}");
-        let errors: Vec<_> = said.lines().filter(|line| line.contains("\"ERROR\"")).collect();
+        let log = service.stdout();
+        assert_eq!(status.code(), Some(77), "{name}: {log}");
+        let errors: Vec<_> = log.lines().filter(|line| line.contains("\"ERROR\"")).collect();
         let missing = "no permission for +evalsha ~anteroom:*";
-        assert!(matches!(errors[..], [line] if line.contains(missing)), "{name}: {said}");
+        assert!(matches!(errors[..], [line] if line.contains(missing)), "{name}: {log}");
     }
 }
 
@@ -142,8 +142,8 @@ async fn takes_away(command: &str) {
         service.until_metric(forbidden, |it| it > Some(0.0)).await;
     }
     let named = |service: &Service| {
-        let said = service.process.stdout();
-        let lines = said.lines().filter(|line| line.contains(REFUSED)).map(str::to_owned);
+        let log = service.process.stdout();
+        let lines = log.lines().filter(|line| line.contains(REFUSED)).map(str::to_owned);
         lines.collect::<Vec<_>>()
     };
     until("both say so", PATIENCE, async || both.iter().all(|it| !named(it).is_empty())).await;

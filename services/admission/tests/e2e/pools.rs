@@ -1,25 +1,32 @@
-//! Pools over HTTP: the seed cases, repeats, what keys reach, and that money waits for the store.
+//! Pools over HTTP: the seed cases, repeats, what keys reach, and that money waits for Redis.
 
 use anteroom_testkit::{PATIENCE, Redis, until};
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::{answer::Answer, key::key, room::Room};
+use crate::{answer::Answer, key::key, room::Room, shared::OPS};
 
-const OPS: &str = "ark1.the-key-of-an-operator";
-const SHOP: &str = "ark1.the-key-of-a-backend";
+const SHOP: &str = "ark1.the-key-for-one-pool";
 const NARROW: &str = "ark1.the-key-for-another-pool";
 
 /// Ten billion, and options that it pays.
-const POOL: &str = "[pools.reward]\nfunds = 10_000_000_000\nhold_ttl = \"1s\"\n\
+pub const POOL: &str = "[pools.:name]\nfunds = 10_000_000_000\nhold_ttl = \"1s\"\n\
     options = { one = 1_000_000, five = 5_000_000, twenty = 20_000_000 }\n";
 
-const REWARD: &str = "/v1/pools/reward";
+/// The same, with holds that last until GET has shown them, however slow the machine is.
+pub const LONG_HOLDS: &str = "[pools.:name]\nfunds = 10_000_000_000\nhold_ttl = \"1h\"\n\
+    options = { one = 1_000_000, five = 5_000_000, twenty = 20_000_000 }\n";
 
-async fn start(configuration: &str) -> Room {
-    ready(Room::start(configuration).await).await
+/// What the tests with keys have in the configuration.
+pub fn keyed() -> String {
+    POOL.replace(":name", "funded")
+        + "[pools.other]\n"
+        + &key("funded-shop", SHOP, "backend", &["pools:funded"])
+        + &key("funded-narrow", NARROW, "operator", &["pools:other"])
 }
+
+const REWARD: &str = "/v1/pools/:name";
 
 async fn ready(room: Room) -> Room {
     until("the store answers", PATIENCE, async || get(&room, "").await.status == 200).await;
@@ -27,38 +34,37 @@ async fn ready(room: Room) -> Room {
 }
 
 async fn get(room: &Room, path: &str) -> Answer {
-    room.call("service", Method::GET, &format!("/v1/pools/reward{path}")).send().await
+    room.service(&format!("/v1/pools/:name{path}")).await
 }
 
 async fn post(room: &Room, path: &str, body: Value) -> Answer {
-    room.call("service", Method::POST, path).json(body).send().await
+    room.post_json(path, body).await
 }
 
 async fn draw(room: &Room, amount: u64, id: &str) -> Answer {
     let body = json!({ "amount": amount, "operation_id": id });
-    post(room, "/v1/pools/reward/draws", body).await
+    post(room, "/v1/pools/:name/draws", body).await
 }
 
 async fn hold(room: &Room, body: Value) -> Answer {
-    post(room, "/v1/pools/reward/holds", body).await
+    post(room, "/v1/pools/:name/holds", body).await
 }
 
 async fn audited(room: &Room) {
-    let audit = post(room, "/v1/admin/pools/reward/audit", json!({})).await.is(200).json();
+    let audit = post(room, "/v1/admin/pools/:name/audit", json!({})).await.is(200).json();
     assert_eq!(audit["holds"], true, "{audit}");
 }
 
 #[tokio::test]
 async fn promise_10_the_seed_cases_over_http() {
-    // A hold that lasts until GET has shown it, however slow the machine is.
-    let room = start(&POOL.replace("hold_ttl = \"1s\"", "hold_ttl = \"1h\"")).await;
+    let room = ready(Room::shared(LONG_HOLDS).await).await;
     let more = room.anteroom.deployment.admission().await;
     more.until_ready().await;
-    let bases = [room.anteroom.url("service"), more.url("service")];
+    let bases = [room.url("service"), more.url("service")];
     draw(&room, 12_000_000_000, "too much").await.refuses(409, "insufficient_balance");
     let draws = join_all(bases.iter().zip(["a", "b"]).map(async |(base, id)| {
         let body = json!({ "amount": 8_000_000_000_u64, "operation_id": id });
-        room.call_at(base, Method::POST, "/v1/pools/reward/draws").json(body).send().await
+        room.call_at(base, Method::POST, "/v1/pools/:name/draws").json(body).send().await
     }))
     .await;
     let mut statuses: Vec<_> = draws.iter().map(|draw| draw.status).collect();
@@ -79,8 +85,7 @@ async fn promise_10_the_seed_cases_over_http() {
     let held = held.is(201).json();
     assert_eq!((&held["amount"], &held["balance"]), (&json!(20_000_000), &json!(6_000_000)));
     offers(&["five", "one"]).await;
-    let path =
-        format!("/v1/pools/reward/holds/{}/settle", held["hold_id"].as_str().expect("an id"));
+    let path = format!("/v1/pools/:name/holds/{}/settle", held["hold_id"].as_str().expect("an id"));
     let settled = post(&room, &path, json!({ "amount": 15_000_000 })).await.is(200).json();
     assert_eq!(settled, json!({ "amount": 15_000_000, "balance": 11_000_000 }));
     draw(&room, 11_000_000, "e").await.is(201);
@@ -89,20 +94,21 @@ async fn promise_10_the_seed_cases_over_http() {
     let pool = room.shows(REWARD, |pool| pool["balance"] == 0).await;
     assert_eq!(pool["paid"], 10_000_000_000_u64);
     audited(&room).await;
-    let paid = "anteroom_pool_paid{pool=\"reward\"}";
-    room.anteroom.admission.until_metric(paid, |it| it == Some(10_000_000_000.0)).await;
+    let paid = room.text("anteroom_pool_paid{pool=\":name\"}");
+    room.anteroom.admission.until_metric(&paid, |it| it == Some(10_000_000_000.0)).await;
     let both = async |metric: &str| {
+        let metric = &room.text(metric);
         let (here, there) = (room.anteroom.admission.metric(metric), more.metric(metric));
         here.await.unwrap_or(0.0) + there.await.unwrap_or(0.0)
     };
-    assert_eq!(both("anteroom_pool_paid_total{pool=\"reward\"}").await, 10_000_000_000.0);
-    let labels = "{operation=\"draw\",outcome=\"insufficient_balance\",pool=\"reward\"}";
+    assert_eq!(both("anteroom_pool_paid_total{pool=\":name\"}").await, 10_000_000_000.0);
+    let labels = "{operation=\"draw\",outcome=\"insufficient_balance\",pool=\":name\"}";
     assert_eq!(both(&format!("anteroom_pool_operations_total{labels}")).await, 3.0);
 }
 
 #[tokio::test]
-async fn promise_11_a_repeat_is_told_the_first_answer() {
-    let room = start(POOL).await;
+async fn promise_11_a_repeat_gets_the_first_answer() {
+    let room = ready(Room::shared(POOL).await).await;
     let first = draw(&room, 7, "a").await.is(201).json();
     draw(&room, 8, "b").await.is(201);
     assert_eq!(draw(&room, 7, "a").await.is(201).json(), first);
@@ -112,34 +118,33 @@ async fn promise_11_a_repeat_is_told_the_first_answer() {
     assert_eq!((&held["hold_id"], &held["balance"]), (&again["hold_id"], &again["balance"]));
     let funds = json!({ "amount": 30, "operation_id": "a" });
     for _ in 0..2 {
-        let told = post(&room, "/v1/admin/pools/reward/funds", funds.clone()).await.is(200).json();
-        assert_eq!(told, json!({ "amount": 30, "balance": 10_000_000_010_u64 }));
+        let reply = post(&room, "/v1/admin/pools/:name/funds", funds.clone()).await.is(200).json();
+        assert_eq!(reply, json!({ "amount": 30, "balance": 10_000_000_010_u64 }));
     }
     audited(&room).await;
 }
 
-/// The scheduler takes it back, without anybody asking.
+/// The scheduler takes it back, without any call.
 #[tokio::test]
 async fn a_hold_goes_back_by_itself_and_is_settled_late() {
-    let room = start(POOL).await;
+    let room = ready(Room::shared(POOL).await).await;
     let held = hold(&room, json!({ "amount": 500, "operation_id": "a" })).await.is(201).json();
     let path = format!("/holds/{}", held["hold_id"].as_str().expect("an id"));
     assert_eq!(get(&room, &path).await.is(200).json()["state"], "held");
     let scheduler = &room.anteroom.scheduler;
-    let gauge = "anteroom_pool_held{pool=\"reward\"}";
-    scheduler.until_metric(gauge, |it| it == Some(0.0)).await;
+    let gauge = room.text("anteroom_pool_held{pool=\":name\"}");
+    scheduler.until_metric(&gauge, |it| it == Some(0.0)).await;
     until("it is over", PATIENCE, async || {
         get(&room, &path).await.is(200).json()["state"] == "expired"
     })
     .await;
-    let settle = format!("/v1/pools/reward{path}/settle");
+    let settle = format!("/v1/pools/:name{path}/settle");
     post(&room, &settle, json!({ "amount": 400 })).await.is(200);
     post(&room, &settle, json!({ "amount": 400 })).await.is(200);
     post(&room, &settle, json!({ "amount": 300 })).await.refuses(409, "hold_settled");
     let look = get(&room, &path).await.is(200).json();
     assert_eq!((&look["state"], &look["settled"]), (&json!("settled"), &json!(400)));
-    let ledger = room.call("service", Method::GET, "/v1/admin/pools/reward/ledger?after=1&limit=3");
-    let ledger = ledger.send().await.is(200).json();
+    let ledger = room.service("/v1/admin/pools/:name/ledger?after=1&limit=3").await.is(200).json();
     let kinds: Vec<_> = ledger["movements"]
         .as_array()
         .expect("a list")
@@ -148,7 +153,7 @@ async fn a_hold_goes_back_by_itself_and_is_settled_late() {
         .collect();
     assert_eq!(kinds, ["held", "expired", "settled"]);
     draw(&room, 1, "rent").await.is(201);
-    let newest = room.call("service", Method::GET, "/v1/admin/pools/reward/ledger?after=4");
+    let newest = room.call("service", Method::GET, "/v1/admin/pools/:name/ledger?after=4");
     assert_eq!(newest.send().await.is(200).json()["movements"][0]["operation_id"], "rent");
     assert_eq!((&ledger["next"], &ledger["last_seq"]), (&Value::Null, &json!(4)));
     audited(&room).await;
@@ -156,21 +161,21 @@ async fn a_hold_goes_back_by_itself_and_is_settled_late() {
 
 #[tokio::test]
 async fn a_key_reaches_the_pools_of_its_scopes_and_only_operators_put_money_in() {
-    let keys = key("ops", OPS, "operator", &[])
-        + &key("shop", SHOP, "backend", &["pools:reward"])
-        + &key("narrow", NARROW, "operator", &["pools:other"]);
-    let room = Room::start(&format!("{POOL}[pools.other]\n{keys}")).await;
+    let room = Room::with_keys("funded").await;
     let draw = async |key: &str, pool: &str| {
-        let call = room.call("service", Method::POST, &format!("/v1/pools/{pool}/draws")).key(key);
-        call.json(json!({ "amount": 1, "operation_id": "a" })).send().await
+        room.call("service", Method::POST, &format!("/v1/pools/{pool}/draws"))
+            .key(key)
+            .json(json!({ "amount": 1, "operation_id": "a" }))
+            .send()
+            .await
     };
-    until("the store answers", PATIENCE, async || draw(SHOP, "reward").await.status == 201).await;
+    until("the store answers", PATIENCE, async || draw(SHOP, ":name").await.status == 201).await;
     draw(SHOP, "other").await.refuses(403, "key_forbidden");
-    draw(NARROW, "reward").await.refuses(403, "key_forbidden");
+    draw(NARROW, ":name").await.refuses(403, "key_forbidden");
     draw(OPS, "none").await.refuses(404, "unknown_pool");
     draw(OPS, "other").await.refuses(409, "insufficient_balance");
     for call in ["funds", "confirm", "audit"] {
-        let path = format!("/v1/admin/pools/reward/{call}");
+        let path = format!("/v1/admin/pools/:name/{call}");
         let ask = async |key: &str| {
             let body = json!({ "amount": 1, "operation_id": call });
             room.call("service", Method::POST, &path).key(key).json(body).send().await
@@ -179,9 +184,10 @@ async fn a_key_reaches_the_pools_of_its_scopes_and_only_operators_put_money_in()
         ask(NARROW).await.refuses(403, "key_forbidden");
         ask(OPS).await.is(200);
     }
-    room.get("/v1/pools/reward").send().await.refuses(404, "not_found");
-    let audit = room.anteroom.admission.logged("\"operation\":\"pool.fund\"");
-    assert_eq!(audit, 3, "each call of an operator's leaves a line");
+    room.get("/v1/pools/:name").send().await.refuses(404, "not_found");
+    let audit = room.audit();
+    let funds = audit.iter().filter(|line| line["operation"] == "pool.fund");
+    assert_eq!(funds.count(), 3, "each call of an operator leaves a line");
 }
 
 /// Money is never advice.
@@ -224,29 +230,29 @@ async fn a_pool_that_holds_waits_for_an_operator_after_a_restart_of_the_store() 
     let refused = draw(&room, 7, "b").await;
     assert!(refused.header("retry-after").parse::<u64>().is_ok_and(|after| after >= 1));
     room.shows(REWARD, |pool| pool["unconfirmed"] == true).await;
-    let gauge = "anteroom_pool_unconfirmed{pool=\"reward\"}";
-    room.anteroom.scheduler.until_metric(gauge, |it| it == Some(1.0)).await;
-    let pool = post(&room, "/v1/admin/pools/reward/confirm", json!({})).await.is(200).json();
+    let gauge = room.text("anteroom_pool_unconfirmed{pool=\":name\"}");
+    room.anteroom.scheduler.until_metric(&gauge, |it| it == Some(1.0)).await;
+    let pool = post(&room, "/v1/admin/pools/:name/confirm", json!({})).await.is(200).json();
     assert_eq!((&pool["unconfirmed"], &pool["paid"]), (&json!(false), &json!(7)));
     draw(&room, 7, "b").await.is(201);
 }
 
 #[tokio::test]
 async fn a_changed_file_changes_the_rules_and_what_left_it_is_gone() {
-    let room = start(POOL).await;
+    let room = ready(Room::start(POOL).await).await;
     let option = json!({ "option": "ten", "operation_id": "a" });
     hold(&room, option.clone()).await.refuses(422, "unknown_option");
-    room.anteroom.deployment.write(&POOL.replace("five = 5_000_000", "ten = 10_000_000"));
+    room.reconfigure(&POOL.replace("five = 5_000_000", "ten = 10_000_000"));
     until("the option is there", PATIENCE, async || {
         hold(&room, option.clone()).await.status == 201
     })
     .await;
-    room.anteroom.deployment.write("[pools.other]\n");
+    room.reconfigure("[pools.other]\n");
     until("it is gone", PATIENCE, async || get(&room, "").await.code() == "unknown_pool").await;
 }
 
-/// A ledger that takes longer to read than any other call may take; the second who asks meanwhile
-/// is refused.
+/// A ledger that takes longer to read than any other call may take; a second audit meanwhile is
+/// refused.
 #[tokio::test]
 async fn an_audit_has_a_time_of_its_own() {
     let timeout = [("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "100ms")];
@@ -259,11 +265,12 @@ async fn an_audit_has_a_time_of_its_own() {
             redis.call('XADD', KEYS[2], seq .. '-0', 'line',
                 string.sub(line, 1, 1) .. string.rep('\\0', 16) .. string.sub(line, 18))
         end";
-    let (meta, ledger) = ("anteroom:v1:pool:{reward}:meta", "anteroom:v1:pool:{reward}:ledger");
+    let [meta, ledger] =
+        ["meta", "ledger"].map(|key| format!("anteroom:v1:pool:{{{}}}:{key}", room.name));
     for _ in 0..5 {
-        room.anteroom.deployment.redis.run::<()>(&["EVAL", lines, "2", meta, ledger]).await;
+        room.anteroom.deployment.redis.run::<()>(&["EVAL", lines, "2", &meta, &ledger]).await;
     }
-    let audit = || room.call("service", Method::POST, "/v1/admin/pools/reward/audit");
+    let audit = || room.call("service", Method::POST, "/v1/admin/pools/:name/audit");
     let begun = std::time::Instant::now();
     let audits = join_all([audit().json(json!({})).send(), audit().json(json!({})).send()]).await;
     assert!(begun.elapsed().as_millis() > 100, "it was no long one");

@@ -9,30 +9,31 @@ use tokio::{
 
 use crate::room::Room;
 
-/// A connection.
-pub struct Raw(TcpStream);
+/// A connection, and what replaces `:name` in what it sends.
+pub struct Raw(TcpStream, String);
 
 impl Raw {
     /// A connection to the public port.
     pub async fn open(room: &Room) -> Self {
-        Self::open_at(&room.anteroom.url("public")).await
+        Self::open_at(room, "public").await
     }
 
     /// A connection to any port.
-    pub async fn open_at(url: &str) -> Self {
-        let address = url.strip_prefix("http://").expect("a plain address");
-        Self(TcpStream::connect(address).await.expect("a connection"))
+    pub async fn open_at(room: &Room, port: &str) -> Self {
+        let stream = TcpStream::connect(room.anteroom.admission.address(port)).await;
+        Self(stream.expect("a connection"), room.name.clone())
     }
 
-    /// Sends these bytes as they are.
+    /// Sends this text as it is, but for the name.
     pub async fn say(mut self, text: &str) -> Self {
+        let text = text.replace(":name", &self.1);
         self.0.write_all(text.as_bytes()).await.expect("it is taken");
         self
     }
 
-    /// Says that nothing more will come, and listens on.
+    /// Half-closes the connection: sends nothing more, and reads on.
     pub async fn end(mut self) -> Self {
-        self.0.shutdown().await.expect("it is told");
+        self.0.shutdown().await.expect("it is shut down");
         self
     }
 

@@ -1,6 +1,6 @@
 //! In the middle of a roll-out, a scheduler with the new file and an admission with the old one,
-//! the store loses rules: the newest file and the operator's overrides are in force again, whoever
-//! comes first.
+//! the store loses rules: the newest file and the operator's overrides are in force again,
+//! in any order of the services.
 
 use anteroom_testkit::{Deployment, PATIENCE, Redis, Service, until};
 use reqwest::Client;
@@ -46,20 +46,20 @@ impl RollOut {
         .await;
     }
 
-    /// Capacity and state as admission tells them; nothing while it cannot.
-    async fn told(&self) -> Option<(u64, String)> {
+    /// Capacity and state as admission shows them; nothing while it cannot.
+    async fn shown(&self) -> Option<(u64, String)> {
         let answer = self.http.get(self.admin()).send().await.expect("an answer");
         let view: Value = answer.json().await.expect("JSON");
         Some((view["rules"]["capacity"].as_u64()?, view["state"].as_str()?.to_owned()))
     }
 
-    async fn until_told(&self, capacity: u64, state: &str) {
+    async fn until_shown(&self, capacity: u64, state: &str) {
         let what = format!("{capacity} and {state}");
         let rules = Some((capacity, state.to_owned()));
-        until(&what, PATIENCE, async || self.told().await == rules).await;
+        until(&what, PATIENCE, async || self.shown().await == rules).await;
     }
 
-    /// Somebody new joins, which gives an empty store its rules.
+    /// A new visitor joins, which gives an empty Redis its rules.
     async fn join(&self) {
         let url = format!("{}/v1/queues/concert/tokens", self.admission.url("public"));
         until("a join", PATIENCE, async || {
@@ -86,20 +86,20 @@ async fn old_admission(deployment: &Deployment, file: &NamedTempFile) -> Service
 #[tokio::test]
 async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_runs() {
     let mut run = RollOut::start().await;
-    run.until_told(5, "open").await;
+    run.until_shown(5, "open").await;
     let mut capacity = 100;
     for first in ["admission", "scheduler", "either"] {
-        for (older, anew) in [(false, false), (false, true), (true, false), (true, true)] {
+        for (older, restarts) in [(false, false), (false, true), (true, false), (true, true)] {
             capacity += 1;
             run.deployment.redis.copy_keys("anteroom:v1:", "kept:").await;
             run.roll_out(capacity);
-            run.until_told(capacity, "open").await;
+            run.until_shown(capacity, "open").await;
             run.patch(json!({ "state": "paused", "reason": "the hall is full" })).await;
             run.scheduler_looks(2.0).await;
 
-            // An older replica takes over, or an empty one; and the admission may start anew just
+            // An older replica takes over, or an empty one; and the admission may restart just
             // then.
-            if anew {
+            if restarts {
                 run.admission.process.kill();
             } else {
                 run.admission.process.freeze();
@@ -113,7 +113,7 @@ async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_r
             if first == "scheduler" {
                 run.scheduler_looks(2.0).await;
             }
-            if anew {
+            if restarts {
                 run.admission = old_admission(&run.deployment, &run.old).await;
             } else {
                 run.admission.process.thaw();
@@ -123,10 +123,10 @@ async fn the_newest_rules_come_back_to_a_store_that_lost_them_in_all_of_twelve_r
                 run.scheduler.process.thaw();
             }
 
-            run.until_told(capacity, "paused").await;
+            run.until_shown(capacity, "paused").await;
             run.scheduler_looks(5.0).await;
-            let told = run.told().await;
-            assert_eq!(told, Some((capacity, "paused".into())), "{first}, {older}, {anew}");
+            let shown = run.shown().await;
+            assert_eq!(shown, Some((capacity, "paused".into())), "{first}, {older}, {restarts}");
             run.patch(json!({ "state": null })).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Secrets rotate in two steps, and nobody is logged out.
+//! Secrets rotate in two steps, and no visitor is logged out.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ struct Rotation {
 }
 
 #[tokio::test]
-async fn promise_06_two_admissions_rotate_in_two_steps_and_nobody_is_logged_out() {
+async fn promise_06_two_admissions_rotate_in_two_steps_and_no_visitor_is_logged_out() {
     let pods = Rotation::start().await;
     let mut given = vec![pods.join(0).await, pods.join(1).await];
     let made_by_new = {
@@ -83,7 +83,7 @@ impl Rotation {
         let room = Room::start_with(ONE, &environment(&files[0].to_string_lossy())).await;
         let second = files[1].to_string_lossy();
         let second = room.anteroom.deployment.admission_with(&environment(&second)).await;
-        let urls = [room.anteroom.url("public"), second.url("public")];
+        let urls = [room.url("public"), second.url("public")];
         let pods = Self { room, _second: second, urls, files, directory };
         until("both serve", PATIENCE, async || {
             let path = "/v1/queues/concert";
@@ -116,7 +116,7 @@ impl Rotation {
     async fn all_accept(&self, tokens: &[String]) {
         for pod in [0, 1] {
             for token in tokens {
-                assert_eq!(self.asks(pod, token).await, 200, "pod {pod} logged somebody out");
+                assert_eq!(self.asks(pod, token).await, 200, "pod {pod} logged a visitor out");
             }
         }
     }

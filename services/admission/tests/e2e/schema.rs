@@ -1,4 +1,4 @@
-//! An OpenAPI document, held against real answers.
+//! An OpenAPI document, compared with real answers.
 
 use std::{
     cell::RefCell,
@@ -130,7 +130,7 @@ impl Book {
         validator.iter_errors(body).map(|error| error.to_string()).collect()
     }
 
-    /// Every operation was asked, and every documented success seen.
+    /// Every operation was called, and every documented success seen.
     #[track_caller]
     pub fn is_complete(&self) {
         let seen = self.seen.borrow();

@@ -1,11 +1,11 @@
-//! Secrets stand in no log, no metric and nowhere in the store.
+//! Secrets are in no log, no metric and nowhere in Redis.
 
 use anteroom_testkit::{PATIENCE, until};
 use reqwest::Method;
 use serde_json::json;
 
 use crate::{
-    joining::vouched,
+    joining::identity,
     journey::cookie_of,
     key::key,
     room::{Call, ONE, Room},
@@ -21,7 +21,7 @@ const SHOP: &str = "ark1.marked-backend-key-MARK";
 const MARK: &str = "MARK";
 
 #[tokio::test]
-async fn promise_06_what_is_secret_stands_in_no_log_metric_or_key() {
+async fn promise_06_secrets_are_in_no_log_metric_or_key() {
     secrets_stay_secret("info").await;
 }
 
@@ -68,7 +68,7 @@ async fn successes(room: &Room) -> Vec<String> {
     let join = "/v1/queues/concert/tokens?query=MARK";
     let first = marked(room.post(join).header("idempotency-key", "MARKED-key-0123456789abcdef"));
     let first = first.send().await.token();
-    let assertion = json!({ "assertion": vouched(IDENTITY, "concert", "visitor-MARK", 60) });
+    let assertion = json!({ "assertion": identity(IDENTITY, "concert", "visitor-MARK", 60) });
     let second = marked(room.post(join).json(assertion)).send().await.token();
     let backend = room.call("service", Method::POST, "/v1/queues/concert/tokens").key(SHOP);
     let third = backend.json(json!({ "visitor_id": "customer-MARK" })).send().await.token();
@@ -90,8 +90,12 @@ async fn successes(room: &Room) -> Vec<String> {
     let outcome = room.call("service", Method::POST, "/v1/targets/shop/outcomes").key(SHOP);
     let body = json!({ "success": true, "reporter": "replica-MARK", "id": "report-MARK" });
     outcome.json(body).send().await.is(200);
-    let patch = room.call("service", Method::PATCH, "/v1/admin/queues/concert").key(OPS);
-    patch.json(json!({ "capacity": 1 })).send().await.is(200);
+    room.call("service", Method::PATCH, "/v1/admin/queues/concert")
+        .key(OPS)
+        .json(json!({ "capacity": 1 }))
+        .send()
+        .await
+        .is(200);
     let path = "/v1/admin/queues/concert/places/2?query=MARK";
     room.call("service", Method::DELETE, path).key(OPS).send().await.is(204);
     let check = |cost: u64| {
@@ -104,8 +108,12 @@ async fn successes(room: &Room) -> Vec<String> {
     let several = room.call("service", Method::POST, "/v1/limits/check").key(SHOP);
     let checks = json!([{ "limit": "login", "key": "key-MARK", "cost": 3 }]);
     several.json(json!({ "checks": checks, "id": "MARK" })).send().await;
-    let forget = room.call("service", Method::POST, "/v1/admin/limits/login/forget").key(OPS);
-    forget.json(json!({ "key": "key-MARK", "group": "MARK" })).send().await.is(204);
+    room.call("service", Method::POST, "/v1/admin/limits/login/forget")
+        .key(OPS)
+        .json(json!({ "key": "key-MARK", "group": "MARK" }))
+        .send()
+        .await
+        .is(204);
     check(2).await.is(200);
     vec![first, second, third, fourth, handle]
 }
@@ -149,7 +157,7 @@ async fn failures(room: &Room, token: &str) {
     }
 }
 
-/// Looks for the marks and for the tokens that were given.
+/// Searches for the mark and for the tokens that were given.
 async fn search(room: &Room, tokens: &[String]) {
     let anteroom = &room.anteroom;
     let mut places = vec![
@@ -168,7 +176,7 @@ async fn search(room: &Room, tokens: &[String]) {
             assert!(!line.contains(MARK), "{place}: {line}");
             for token in tokens {
                 assert!(!line.contains(&**token), "{place}: {line}");
-                // The proof is the end of a token; what stands before it says who, not that it is.
+                // The proof is the end of a token; the part before it names the place without proving it.
                 assert!(!line.contains(&token[token.len() - 16..]), "{place}: {line}");
             }
         }

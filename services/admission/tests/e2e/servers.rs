@@ -1,7 +1,6 @@
 //! Every kind of store that the configuration can name, under the real services.
 
 use anteroom_testkit::{Cluster, Redis, Sentinel};
-use reqwest::Method;
 
 use crate::room::{ONE, Room};
 
@@ -11,8 +10,7 @@ async fn works(room: &Room) {
     let second = room.join().await.is(201).token();
     room.authorize(&first).await.is(200);
     room.authorize(&second).await.is(403);
-    let leave = room.call("public", Method::DELETE, "/v1/queues/concert/token");
-    leave.token(&first).send().await.is(204);
+    room.leave(&first).await.is(204);
     room.becomes(&second, "ready").await;
     room.authorize(&second).await.is(200);
 }

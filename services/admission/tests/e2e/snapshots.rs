@@ -10,13 +10,13 @@ const EVERY_KIND: &str = "[queues.q]\ncapacity = 1\n[events.e]\nstock = 3\n\
     [pools.p]\nfunds = 5\n[targets.t]\n";
 const PATHS: [&str; 4] = ["/v1/queues/q", "/v1/events/e", "/v1/pools/p", "/v1/targets/t"];
 
-/// However many ask, Redis runs a script about once a second for each process.
+/// However many calls come, Redis runs a script about once a second for each process.
 #[tokio::test]
-async fn get_tells_its_age_and_does_not_run_a_script_each_time() {
+async fn get_shows_its_age_and_does_not_run_a_script_each_time() {
     let room = Room::start(EVERY_KIND).await;
     for path in PATHS {
         until(path, PATIENCE, async || {
-            let shown = room.call("service", Method::GET, path).send().await;
+            let shown = room.service(path).await;
             shown.status == 200 && shown.json()["age_ms"].is_u64()
         })
         .await;
@@ -32,9 +32,9 @@ async fn get_tells_its_age_and_does_not_run_a_script_each_time() {
     };
     let (before, begun) = (snapshots().await, std::time::Instant::now());
     for _ in 0..20 {
-        let asked = PATHS.iter().cycle().take(100);
-        let asked = asked.map(|path| room.call("service", Method::GET, path).send());
-        for shown in join_all(asked).await {
+        let calls = PATHS.iter().cycle().take(100);
+        let calls = calls.map(|path| room.call("service", Method::GET, path).send());
+        for shown in join_all(calls).await {
             assert!(shown.is(200).json()["age_ms"].as_u64() < Some(10_000));
         }
     }

@@ -9,9 +9,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::room::Room;
-use crate::targets::{LONG, SHOP_TARGET, degrades, look, ready, record, recovers};
+use crate::targets::{ITS_TARGET, LONG, degrades, look, ready, record, recovers};
 
-/// The target `shop` as the store has it, by the rules of the file.
+const TARGET: &str = "concert";
+
+/// The target of the room as the store has it, with the rules of the file.
 struct Stored {
     target: Breaker,
     rules: Rules,
@@ -25,13 +27,13 @@ impl Stored {
         assert!(store.wait_up(PATIENCE).await, "the store is up");
         let open_for = Duration::from_secs(3_600);
         let rules = Rules { min_samples: 4, open_for, ..Rules::default() };
-        Self { target: Breaker::open(&store, "shop", 100), rules }
+        Self { target: Breaker::open(&store, TARGET, 100), rules }
     }
 
     async fn snapshot(&self) -> Snapshot {
-        let asked = async || self.target.snapshot(&self.rules).await;
-        until("the store tells", PATIENCE, async || asked().await.is_ok()).await;
-        asked().await.expect("a look")
+        let read = async || self.target.snapshot(&self.rules).await;
+        until("Redis answers", PATIENCE, async || read().await.is_ok()).await;
+        read().await.expect("a look")
     }
 }
 
@@ -46,7 +48,7 @@ async fn may_take_over(cluster: &Cluster, owner: usize, may: bool) {
 
 /// A name of a target whose keys another primary has.
 async fn elsewhere(cluster: &Cluster) -> &'static str {
-    let owner = cluster.owner("shop").await;
+    let owner = cluster.owner(TARGET).await;
     for name in ["hall", "park", "mail", "search", "payment"] {
         if cluster.owner(name).await != owner {
             return name;
@@ -65,7 +67,7 @@ async fn promise_05_a_replica_takes_over_a_target_with_its_window() {
     let configuration = format!("{LONG}[targets.{other}]\n");
     let room = ready(Room::start_on(Redis::start().await, &configuration, &env).await).await;
     let stored = Stored::on(&cluster).await;
-    let owner = cluster.owner("shop").await;
+    let owner = cluster.owner(TARGET).await;
     may_take_over(&cluster, owner, false).await;
 
     assert_eq!(record(&room, json!({ "failures": 4, "reporter": "a" })).await["state"], "open");
@@ -75,14 +77,14 @@ async fn promise_05_a_replica_takes_over_a_target_with_its_window() {
     assert_eq!((before.state, before.successes, before.failures), (State::Open, 3, 4));
 
     // What is known last is of now.
-    room.shows(SHOP_TARGET, |shown| shown["successes"] == 3).await;
+    room.shows(ITS_TARGET, |shown| shown["successes"] == 3).await;
     cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;
     cluster.primaries[owner].kill();
-    degrades(&room, &room.anteroom.admission).await;
-    until("the target of another primary is told", PATIENCE, async || {
+    degrades(&room).await;
+    until("the target of another primary is counted", PATIENCE, async || {
         let path = format!("/v1/targets/{other}/outcomes");
-        let told = room.call("service", Method::POST, &path).json(json!({ "success": true }));
-        told.send().await.is(200).json()["degraded"].is_null()
+        let reply = room.call("service", Method::POST, &path).json(json!({ "success": true }));
+        reply.send().await.is(200).json()["degraded"].is_null()
     })
     .await;
     assert_eq!(look(&room).await["state"], "unknown", "this one still waits");
@@ -91,8 +93,8 @@ async fn promise_05_a_replica_takes_over_a_target_with_its_window() {
     cluster.replicas[owner].takes_over().await;
     recovers(&room).await;
     let stored_now = stored.snapshot().await.successes;
-    let shown = room.shows(SHOP_TARGET, |shown| shown["successes"] == stored_now).await;
-    // What was told as degraded may have been counted when its answer was lost, so at least; none
+    let shown = room.shows(ITS_TARGET, |shown| shown["successes"] == stored_now).await;
+    // A report with a degraded reply may have been counted when its answer was lost, so at least; none
     // of those that failed could be.
     assert!(shown["successes"].as_u64() > Some(3), "{shown}");
     assert_eq!((&shown["failures"], &shown["state"]), (&json!(4), &json!("open")), "{shown}");
@@ -104,9 +106,9 @@ async fn promise_05_a_replica_takes_over_a_target_with_its_window() {
     assert_eq!((after.state, after.version), (State::Open, before.version));
 
     // And it goes on: each change has a larger version than the one before.
-    room.anteroom.deployment.write(&configuration.replace("\"1h\"", "\"1s\""));
+    room.reconfigure(&configuration.replace("\"1h\"", "\"1s\""));
     until("it is half open", PATIENCE, async || look(&room).await["state"] == "half_open").await;
     assert!(stored.snapshot().await.version > before.version);
-    let told: Value = record(&room, json!({ "failures": 1 })).await;
-    assert_eq!((&told["failures"], &told["degraded"]), (&json!(1), &json!(null)), "{told}");
+    let reply: Value = record(&room, json!({ "failures": 1 })).await;
+    assert_eq!((&reply["failures"], &reply["degraded"]), (&json!(1), &json!(null)), "{reply}");
 }

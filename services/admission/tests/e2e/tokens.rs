@@ -10,8 +10,8 @@ use crate::{
     store_dump::{difference, dump, idle, noted, noting},
 };
 
-const PLACE: &str = "/v1/queues/concert/token";
-const GATE: &str = "/v1/queues/concert/authorize";
+const PLACE: &str = "/v1/queues/:name/token";
+const GATE: &str = "/v1/queues/:name/authorize";
 
 #[tokio::test]
 async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
@@ -50,13 +50,13 @@ async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
             (Method::POST, format!("{PLACE}/claim")),
             (Method::POST, format!("{PLACE}/renew")),
             (Method::DELETE, PLACE.to_owned()),
-            (Method::POST, "/v1/queues/concert/tokens".to_owned()),
+            (Method::POST, "/v1/queues/:name/tokens".to_owned()),
             (Method::GET, GATE.to_owned()),
             (Method::POST, format!("{GATE}/seats?join=1")),
         ] {
             let call = || room.call("public", method.clone(), &path);
             call().token(token).send().await.refuses(401, "token_invalid");
-            let cookie = format!("__Host-anteroom_concert={token}");
+            let cookie = room.cookie(token);
             let refused = call().cookie(&cookie).send().await;
             refused.refuses(401, "token_invalid");
             assert!(refused.header("set-cookie").contains("Max-Age=0"), "a dead cookie goes");
@@ -101,7 +101,7 @@ async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
         }
         let gone = room.get(GATE).token(&other).send().await;
         assert_eq!(gone.refuses(403, "place_gone").json()["reason"], "lost");
-        room.call("public", Method::DELETE, PLACE).token(&other).send().await.is(204);
+        room.leave(&other).await.is(204);
         let changed = difference(&before, &dump(&room.anteroom.deployment.redis).await);
         assert!(changed.iter().all(|line| line.contains(":meta hash ")), "{changed:?}");
     }
@@ -113,31 +113,31 @@ async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
 
 #[tokio::test]
 async fn a_token_travels_in_three_ways_and_never_in_a_url() {
-    let room = Room::start(ONE).await;
+    let room = Room::shared(ONE).await;
     let (one, two) = (room.join().await.token(), room.join().await.token());
     let ticket = async |call: Call| call.send().await.is(200).json()["ticket"].clone();
     let bearer = |token: &str| room.get(PLACE).key(token);
 
     assert_eq!(ticket(bearer(&one)).await, 1);
-    assert_eq!(ticket(bearer(&one).token(&two)).await, 2, "our header goes first");
-    let cookie = format!("a=b; __Host-anteroom_concert={two}; __Host-anteroom_opera={one}");
+    assert_eq!(ticket(bearer(&one).token(&two)).await, 2, "our header takes precedence");
+    let cookie = format!("a=b; {}; __Host-anteroom_opera={one}", room.cookie(&two));
     assert_eq!(ticket(bearer(&one).cookie(&cookie)).await, 2, "then the cookie");
     assert_eq!(ticket(bearer("a-token-of-the-service").cookie(&cookie)).await, 2);
 
     for other in ["a-token-of-the-service", "ark1.a-key", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA"] {
         bearer(other).send().await.refuses(401, "token_missing");
         room.get(GATE).key(other).send().await.refuses(401, "token_missing");
-        let joined = room.post("/v1/queues/concert/tokens").key(other).send().await;
+        let joined = room.post("/v1/queues/:name/tokens").key(other).send().await;
         joined.is(201).place("waiting");
     }
     bearer("art1.forged").send().await.refuses(401, "token_invalid");
     for path in [format!("{PLACE}?token={one}"), format!("{GATE}?x-anteroom-token={one}")] {
         room.get(&path).send().await.refuses(401, "token_missing");
     }
-    let joined = room.post("/queues/concert?return_to=/a").browser().send().await;
+    let joined = room.post("/queues/:name?return_to=/a").browser().send().await;
     assert!(cookie_of(&joined).contains("art1."));
     assert!(!joined.is(303).header("location").contains("art1."));
-    let page = room.get("/queues/concert").header("cookie", cookie_of(&joined)).send().await;
+    let page = room.get("/queues/:name").header("cookie", cookie_of(&joined)).send().await;
     assert!(!page.is(200).text.contains("art1."), "a page is no place for a token");
     let refused = room.get(&format!("{GATE}/seats")).token(&two).json(json!({})).send().await;
     assert!(!refused.is(403).header("x-anteroom-room").contains("art1."));

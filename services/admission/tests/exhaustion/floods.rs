@@ -1,4 +1,4 @@
-//! More than anybody needs to say: refused, without much memory, while visitors come in.
+//! More than any client needs to send: refused, without much memory, while visitors come in.
 
 use anteroom_testkit::{PATIENCE, until};
 use futures_util::future::join_all;
@@ -39,7 +39,7 @@ async fn chunks_without_an_end() {
     holds(Attack::EndlessChunks, 2 * ATTACKERS).await;
 }
 
-/// These are requests like any other: nobody is thrown out, and the connections share the
+/// These are requests like any other: no connection is closed, and the connections share the
 /// processor.
 #[tokio::test]
 async fn requests_one_behind_the_other() {

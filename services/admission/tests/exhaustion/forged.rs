@@ -41,14 +41,14 @@ async fn promise_06_forged_tokens_cost_no_redis_command() {
     assert!(refused >= Some(f64::from(TOKENS)), "{refused:?} were refused as forged");
     let calls = visitors_calls(&siege).await - calls;
     assert_eq!(calls, f64::from(CALLS * VISITORS), "calls for others than the visitors");
-    // Admission reads a snapshot a second or so, whoever comes.
+    // Admission reads a snapshot about every second, with requests or without.
     let scripts = siege.site.redis.evalsha_calls().await - scripts;
     let own = 3 * (2 + took.as_secs());
     assert!(scripts <= own + u64::from(CALLS * VISITORS), "{scripts} scripts in {took:?}");
     siege.end("forged tokens").await;
 }
 
-/// Items of visitors that the store was asked for.
+/// Items of visitors in calls to Redis.
 async fn visitors_calls(siege: &Siege) -> f64 {
     let mut calls = 0.0;
     for operation in ["join", "place", "claim", "authorize", "renew", "leave"] {

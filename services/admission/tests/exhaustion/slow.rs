@@ -1,5 +1,5 @@
-//! Clients that are slow on purpose, more of them than there are descriptors: whoever waits longest
-//! goes when somebody comes.
+//! Clients that are slow on purpose, more of them than there are descriptors: a new connection takes
+//! the place of the one that has been waited on longest.
 //!
 //! Visitors are on a thread of their own: one that is late to speak, since its attackers have the
 //! thread, would be evicted like them.
@@ -28,17 +28,17 @@ async fn hold_out_from(mut siege: Siege, attack: Attack) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn silent_clients_hold_out_nobody() {
+async fn silent_clients_lock_no_other_client_out() {
     hold_out(Attack::Silence).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn slow_heads_hold_out_nobody() {
+async fn slow_heads_lock_no_other_client_out() {
     hold_out(Attack::SlowHead).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn slow_bodies_hold_out_nobody() {
+async fn slow_bodies_lock_no_other_client_out() {
     hold_out(Attack::SlowBody).await;
 }
 
@@ -50,12 +50,12 @@ async fn slow_bodies_do_not_use_up_the_concurrent_requests() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn clients_that_never_read_hold_out_nobody() {
+async fn clients_that_never_read_lock_no_other_client_out() {
     hold_out(Attack::NeverReads).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn idle_connections_hold_out_nobody() {
+async fn idle_connections_lock_no_other_client_out() {
     hold_out(Attack::Idle).await;
 }
 

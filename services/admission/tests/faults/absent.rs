@@ -33,7 +33,7 @@ fn scene(door: &str) -> Scene {
 async fn line(scene: &Scene, visitors: u32) -> Vec<Caller> {
     let mut line: Vec<_> = (1..=visitors).map(|visitor| Caller::new(scene, visitor)).collect();
     for caller in &mut line {
-        caller.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+        caller.ask_until(Call::Join, |shown| *shown != Shown::Nothing).await;
     }
     line
 }
@@ -45,34 +45,35 @@ async fn passes(record: &Record, time: Duration) {
 }
 
 #[tokio::test]
-async fn promise_05_without_a_scheduler_the_line_stands_and_nobody_runs_out_of_time() {
+async fn promise_05_without_a_scheduler_the_line_waits_and_no_visitor_runs_out_of_time() {
     let _shared = machine(LIGHT).await;
     let site = Deployment::new(Redis::start().await, QUEUE, &[]);
     let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
     let mut line = line(&scene, 4).await;
-    let told = line[0].ask(Call::Claim).await.shown;
-    assert!(matches!(told, Shown::Active { .. }), "{told:?}");
+    let shown = line[0].ask(Call::Claim).await.shown;
+    assert!(matches!(shown, Shown::Active { .. }), "{shown:?}");
     scheduler.process.kill();
 
     // Longer than a turn, longer than a session.
     passes(&scene.record, Duration::from_secs(12)).await;
-    let told = line[0].ask(Call::Place).await.shown;
+    let shown = line[0].ask(Call::Place).await.shown;
     assert!(
-        matches!(told, Shown::Active { .. }),
-        "queue time stands 5 s after the last tick: {told:?}"
+        matches!(shown, Shown::Active { .. }),
+        "queue time stops 5 s after the last tick: {shown:?}"
     );
-    // Finishing works, and frees a slot, which nobody gives away.
+    // Finishing works, and frees a slot, which no process gives away.
     assert_eq!(line[0].ask(Call::Leave).await.status, Some(204));
     passes(&scene.record, Duration::from_secs(2)).await;
-    let told = line[2].ask(Call::Place).await.shown;
-    assert_eq!(told, Shown::Waiting { position: Some(1) }, "nobody is promoted");
-    let told = Caller::new(&scene, 5).ask_until(Call::Join, |told| *told != Shown::Nothing).await;
-    assert_eq!(told, Shown::Waiting { position: Some(3) }, "joins are taken");
+    let shown = line[2].ask(Call::Place).await.shown;
+    assert_eq!(shown, Shown::Waiting { position: Some(1) }, "no visitor is promoted");
+    let shown =
+        Caller::new(&scene, 5).ask_until(Call::Join, |shown| *shown != Shown::Nothing).await;
+    assert_eq!(shown, Shown::Waiting { position: Some(3) }, "joins are taken");
     admission.until_metric("anteroom_queue_depth", |it| it == Some(3.0)).await;
 
     let _scheduler = site.scheduler().await;
-    line[2].ask_until(Call::Place, |told| matches!(told, Shown::Ready { .. })).await;
+    line[2].ask_until(Call::Place, |shown| matches!(shown, Shown::Ready { .. })).await;
     scene.record.hold_to(&rules());
 }
 
@@ -90,15 +91,15 @@ async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then
     passes(&scene.record, Duration::from_secs(31)).await;
     let before = promoted().await;
     passes(&scene.record, Duration::from_secs(7)).await;
-    assert_eq!(promoted().await, before, "a turn given now would be nobody's");
+    assert_eq!(promoted().await, before, "a turn given now would be missed");
 
     let admission = site.admission().await;
     scene.doors.moved(0, &admission.url("public"));
     let (mut lapsed, mut waiting) = (0, 0);
     // At once, for turns go on meanwhile. It listens before it has found its store.
-    let ask = |caller| Caller::ask_until(caller, Call::Place, |told| *told != Shown::Nothing);
-    for told in join_all(line.iter_mut().map(ask)).await {
-        match told {
+    let ask = |caller| Caller::ask_until(caller, Call::Place, |shown| *shown != Shown::Nothing);
+    for shown in join_all(line.iter_mut().map(ask)).await {
+        match shown {
             Shown::Gone { reason } => {
                 assert_eq!(reason, "unclaimed");
                 lapsed += 1;
@@ -115,8 +116,8 @@ async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then
     assert!(waiting >= 8, "{lapsed} turns lapsed, {waiting} wait");
     let end = Instant::now() + 2 * PATIENCE;
     loop {
-        let told = join_all(line.iter_mut().map(|caller| caller.ask(Call::Place))).await;
-        if told.iter().any(|heard| matches!(heard.shown, Shown::Ready { .. })) {
+        let shown = join_all(line.iter_mut().map(|caller| caller.ask(Call::Place))).await;
+        if shown.iter().any(|heard| matches!(heard.shown, Shown::Ready { .. })) {
             break;
         }
         assert!(Instant::now() < end, "no turn is given again");

@@ -1,4 +1,4 @@
-//! A backend that calls some admissions, and notes what it was told for the witness.
+//! A backend that calls some admissions, and records the answers for the witness.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -21,7 +21,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Whether nobody can say what the call has done.
+    /// Whether the effect of the call is unknown.
     pub fn is_unknown(&self) -> bool {
         self.status.is_none_or(|status| status >= 500)
     }

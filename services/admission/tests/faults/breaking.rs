@@ -159,8 +159,8 @@ impl Site {
         }
     }
 
-    /// Kills the store now and then, more often cuts a call: it was executed, or not, and nobody
-    /// hears of it.
+    /// Kills the store now and then, more often cuts a call: it was executed, or not, and the
+    /// reply is lost.
     async fn break_store(self: Arc<Self>, link: Arc<Proxy>, seed: u64) -> [u32; 2] {
         let mut random = StdRng::seed_from_u64(seed);
         let mut kills = 0;

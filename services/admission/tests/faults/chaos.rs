@@ -58,7 +58,7 @@ async fn promises_01_to_05_hold_while_every_process_is_killed_and_frozen() {
     // A run that never came to the limits would show nothing.
     assert!(busiest.inside > 65, "the room was full, for nearly all to see");
     assert!(busiest.promoted > 90, "an interval was full");
-    assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
+    assert_eq!(ended.unfinished, 0, "every visit came to its end");
     let served = ended.done.iter().filter(|habit| **habit <= Habit::ManyTabs).count();
     assert!(served * 10 > ended.done.len() * 7, "{served} served");
 }

@@ -28,16 +28,16 @@ async fn open(cluster: &Cluster) -> Stage {
     stage
 }
 
-/// Nothing happened there although many asked from `from` to `to`.
+/// Nothing happened there although many calls came from `from` to `to`.
 async fn untouched(queue: (Record, JoinHandle<Ended>), from: u64, to: u64) {
     let (record, visit) = queue;
     let ended = visit.await.expect("visitors do not panic");
-    let asked = record.count(|line| (from..to).contains(&line.sent));
+    let calls = record.count(|line| (from..to).contains(&line.sent));
     let refused = record.count(|line| line.status.is_none_or(|status| status >= 500));
-    assert!(asked > 50, "{asked} calls meanwhile");
-    // A machine that stands still for a moment refuses a few by itself.
-    assert!(refused * 10 <= asked, "{refused} refused");
-    assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
+    assert!(calls > 50, "{calls} calls meanwhile");
+    // A machine that is stopped for a moment refuses a few by itself.
+    assert!(refused * 10 <= calls, "{refused} refused");
+    assert_eq!(ended.unfinished, 0, "every visit came to its end");
     record.hold_to(&rules());
 }
 
@@ -47,7 +47,7 @@ async fn promise_05_a_replica_takes_over_and_the_whole_journey_goes_on() {
     let mut stage = open(&cluster).await;
     stage.fills().await;
     let mut visitor = stage.caller();
-    visitor.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+    visitor.ask_until(Call::Join, |shown| *shown != Shown::Nothing).await;
 
     let owner = cluster.owner("hall").await;
     cluster.primaries[owner].hands_over_to(&cluster.replicas[owner]).await;

@@ -30,7 +30,7 @@ const EVENT: &str = "/v1/events/coupon";
 /// Units for each second of the run, given out as fast as applications come.
 const UNITS: u64 = 20;
 
-/// Who applies, and the codes they were told, each with a number in place of its text.
+/// Visitors who apply, and the codes that they got, each with a number in place of its text.
 struct Crowd {
     backend: Backend<Line>,
     codes: Mutex<HashMap<String, u64>>,
@@ -59,18 +59,18 @@ impl Crowd {
             let next = codes.len() as u64;
             *codes.entry(code.to_owned()).or_insert(next)
         };
-        let told = Outcome::read(call, heard.status.unwrap_or(0), body.as_bytes(), numbered);
+        let outcome = Outcome::read(call, heard.status.unwrap_or(0), body.as_bytes(), numbered);
         let Heard { sent, received, status, .. } = heard;
-        self.backend.notes(Line { visitor, call, sent, received, status, outcome: told });
-        (heard, told)
+        self.backend.notes(Line { visitor, call, sent, received, status, outcome });
+        (heard, outcome)
     }
 
     /// Applies until it knows that it has, or that it came too late; now and then once more.
     async fn applies(&self, visitor: u32, mut random: StdRng) {
         let door = |random: &mut StdRng| random.random_range(0..2);
         loop {
-            let (_, told) = self.ask(visitor, door(&mut random), Call::Apply).await;
-            if told != Outcome::Nothing && random.random_bool(0.8) {
+            let (_, outcome) = self.ask(visitor, door(&mut random), Call::Apply).await;
+            if outcome != Outcome::Nothing && random.random_bool(0.8) {
                 break;
             }
             sleep(Duration::from_millis(random.random_range(20..200))).await;
@@ -85,11 +85,11 @@ impl Crowd {
     async fn ended(&self, visitors: u32) -> Vec<Outcome> {
         let mut all = Vec::new();
         for visitor in 0..visitors {
-            let told = until_some("a status is told", PATIENCE, async || {
-                let (_, told) = self.ask(visitor, 0, Call::Status).await;
-                (told != Outcome::Nothing).then_some(told)
+            let outcome = until_some("a status is shown", PATIENCE, async || {
+                let (_, outcome) = self.ask(visitor, 0, Call::Status).await;
+                (outcome != Outcome::Nothing).then_some(outcome)
             });
-            all.push(told.await);
+            all.push(outcome.await);
         }
         all
     }
@@ -127,10 +127,10 @@ fn come(crowd: &Arc<Crowd>, visitors: u32, within: Duration, random: &mut StdRng
     applicants
 }
 
-/// Now that all is calm: each application ends, each unit is somebody's, and all that was ever told
-/// agrees with that. What has become of each.
+/// Without faults now: each application ends, each unit is a visitor's, and all recorded answers
+/// agree with that. Returns the outcome of each.
 async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Outcome> {
-    let event = until_some("everybody's application has ended", 2 * PATIENCE, async || {
+    let event = until_some("every application has ended", 2 * PATIENCE, async || {
         let event = crowd.backend.ask(0, &Method::GET, EVENT, &Value::Null).await.body;
         // GET may be a second behind.
         let is_over = event["pending"] == 0 && event["claimed"] == 0 && event["issued"] == stock;
@@ -148,9 +148,9 @@ async fn ends_well(crowd: &Crowd, visitors: u32, stock: u64) -> Vec<Outcome> {
     ended
 }
 
-/// Whoever was issued a unit has a code of its own.
+/// Each visitor with a unit has a code of its own.
 fn each_has_a_code(ended: &[Outcome], stock: u64) {
-    let codes = ended.iter().filter_map(|told| match told {
+    let codes = ended.iter().filter_map(|outcome| match outcome {
         Outcome::Issued { code } => *code,
         _ => None,
     });
@@ -229,14 +229,14 @@ async fn promise_09_holds_at_a_fickle_receiver_while_all_processes_and_the_store
     let webhook = receiver.rules("/fickle") + "timeout = \"500ms\"\n";
     let deployment = Deployment::new(redis, &(rules(stock, UNITS) + &webhook), &env);
     let ended = in_chaos(deployment, &link, random).await;
-    let has_unit = |(_, told): &(_, &Outcome)| matches!(told, Outcome::Issued { .. });
-    let told = (0..).zip(&ended).filter(has_unit).map(|(visitor, _)| name(visitor));
-    let told: BTreeSet<_> = told.collect();
+    let has_unit = |(_, outcome): &(_, &Outcome)| matches!(outcome, Outcome::Issued { .. });
+    let winners = (0..).zip(&ended).filter(has_unit).map(|(visitor, _)| name(visitor));
+    let winners: BTreeSet<_> = winners.collect();
     let bodies = receiver.bodies().await;
     let issued = bodies.iter().map(|body| body["visitor_id"].as_str().expect("a visitor"));
     let issued: BTreeSet<_> = issued.map(str::to_owned).collect();
-    assert_eq!(issued, told, "those who were told so, and nobody else");
-    assert_eq!(bodies.len(), told.len(), "no visitor has two");
+    assert_eq!(issued, winners, "those whose status is issued, and no others");
+    assert_eq!(bodies.len(), winners.len(), "no visitor has two");
 }
 
 /// A replica takes over in order, and the slot moves; nothing acknowledged is lost by either.

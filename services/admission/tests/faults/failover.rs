@@ -30,8 +30,8 @@ impl Caller {
         .await;
     }
 
-    /// Draws or holds 100, asked for until the store answers.
-    async fn until_told(&self, door: u8, call: &str, operation: &str) -> Heard {
+    /// Draws or holds 100, sent until Redis answers.
+    async fn until_answered(&self, door: u8, call: &str, operation: &str) -> Heard {
         let body = json!({ "amount": 100, "operation_id": operation });
         until_some("the store answers", 2 * PATIENCE, async || {
             let heard = self.post(door, &format!("/v1/pools/{call}"), &body).await;
@@ -65,10 +65,10 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     let (here, there) = (deployment.admission().await, deployment.admission().await);
     let caller = Caller(Backend::new(Doors::new([here.url("service"), there.url("service")])));
     for pool in ["watched", "open"] {
-        let drawn = caller.until_told(0, &format!("{pool}/draws"), "before").await;
+        let drawn = caller.until_answered(0, &format!("{pool}/draws"), "before").await;
         assert_eq!(drawn.status, Some(201), "{}", drawn.body);
     }
-    let held = caller.until_told(1, "watched/holds", "held before").await;
+    let held = caller.until_answered(1, "watched/holds", "held before").await;
     let hold = held.text("hold_id").to_owned();
     assert_eq!(held.status, Some(201), "{}", held.body);
 
@@ -78,19 +78,19 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     sentinel.names(&replica).await;
 
     // The others go on, and say that it has happened.
-    let drawn = caller.until_told(0, "open/draws", "after").await;
+    let drawn = caller.until_answered(0, "open/draws", "after").await;
     assert_eq!((drawn.status, &drawn.body["balance"]), (Some(201), &json!(800)), "{}", drawn.body);
     for (door, call) in [(0, "watched/draws"), (1, "watched/draws"), (0, "watched/holds")] {
-        let refused = caller.until_told(door, call, "after").await;
-        let told = (refused.status, refused.text("code"));
-        assert_eq!(told, (Some(503), "pool_unconfirmed"), "{}", refused.body);
+        let refused = caller.until_answered(door, call, "after").await;
+        let refusal = (refused.status, refused.text("code"));
+        assert_eq!(refusal, (Some(503), "pool_unconfirmed"), "{}", refused.body);
     }
     for pool in ["watched", "open"] {
         let failovers = format!("anteroom_pool_failovers{{pool=\"{pool}\"}}");
         until("it is counted", PATIENCE, async || scheduler.metric(&failovers).await == Some(1.0))
             .await;
     }
-    // Nor does a hold end that nobody can settle.
+    // Nor does a hold end that no caller can settle.
     let settle = json!({ "amount": 60 });
     let path = format!("/v1/pools/watched/holds/{hold}/settle");
     let refused = caller.post(0, &path, &settle).await;
@@ -103,7 +103,7 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     assert_eq!(settled.status, Some(200), "{}", settled.body);
     // What was paid before is known, and once.
     for (operation, balance) in [("before", 900), ("after", 740)] {
-        let drawn = caller.until_told(1, "watched/draws", operation).await;
+        let drawn = caller.until_answered(1, "watched/draws", operation).await;
         assert_eq!((drawn.status, &drawn.body["balance"]), (Some(201), &json!(balance)));
     }
     caller.until_shown("watched", json!({ "paid": 260, "balance": 740 })).await;
@@ -112,8 +112,8 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     }
 }
 
-/// What the replica had not received is gone, acknowledged or not; a pool that is to be looked at
-/// pays nothing on top of it before somebody has.
+/// What the replica had not received is gone, acknowledged or not; a pool with `on_failover = "hold"`
+/// pays nothing on top of it before an operator has confirmed it.
 #[tokio::test]
 async fn promise_10_a_failover_that_loses_movements_pays_nothing_before_an_operator_confirms() {
     let mut primary = Redis::start().await;
@@ -126,12 +126,12 @@ async fn promise_10_a_failover_that_loses_movements_pays_nothing_before_an_opera
     let _scheduler = deployment.scheduler().await;
     let (here, there) = (deployment.admission().await, deployment.admission().await);
     let caller = Caller(Backend::new(Doors::new([here.url("service"), there.url("service")])));
-    caller.until_told(0, "watched/draws", "received").await;
+    caller.until_answered(0, "watched/draws", "received").await;
     primary.is_caught_up_by(&replica).await;
     link.set(Fault::Blackhole);
     for (door, operation) in [(0, "lost"), (1, "lost, too")] {
         for pool in ["watched", "open"] {
-            let drawn = caller.until_told(door, &format!("{pool}/draws"), operation).await;
+            let drawn = caller.until_answered(door, &format!("{pool}/draws"), operation).await;
             assert_eq!(drawn.status, Some(201), "{}", drawn.body);
         }
     }
@@ -140,17 +140,17 @@ async fn promise_10_a_failover_that_loses_movements_pays_nothing_before_an_opera
     replica.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
     address.redirect(replica.port());
     for door in [0, 1] {
-        let refused = caller.until_told(door, "watched/draws", "lost").await;
-        let told = (refused.status, refused.text("code"));
-        assert_eq!(told, (Some(503), "pool_unconfirmed"), "{}", refused.body);
+        let refused = caller.until_answered(door, "watched/draws", "lost").await;
+        let refusal = (refused.status, refused.text("code"));
+        assert_eq!(refusal, (Some(503), "pool_unconfirmed"), "{}", refused.body);
     }
     caller.until_shown("watched", json!({ "paid": 100, "unconfirmed": true })).await;
     let confirmed = caller.post(0, "/v1/admin/pools/watched/confirm", &Value::Null).await;
     assert_eq!(confirmed.status, Some(200), "{}", confirmed.body);
-    // Who asks again for what was lost has it once; and a pool that goes on pays it anew.
+    // A repeat of what was lost is paid once; and a pool that goes on pays it again.
     for (pool, balance) in [("watched", 800), ("open", 900)] {
         for door in [0, 1] {
-            let drawn = caller.until_told(door, &format!("{pool}/draws"), "lost").await;
+            let drawn = caller.until_answered(door, &format!("{pool}/draws"), "lost").await;
             assert_eq!((drawn.status, &drawn.body["balance"]), (Some(201), &json!(balance)));
         }
         caller.adds_up(pool).await;

@@ -1,5 +1,5 @@
-//! Real processes and a real store, broken on purpose while visitors go through: what they were
-//! told is written down, and held to the promises afterwards.
+//! Real processes and a real Redis, broken on purpose while visitors go through: all answers are
+//! recorded, and compared with the promises afterwards.
 
 mod absent;
 mod backend;

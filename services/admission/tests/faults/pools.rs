@@ -208,17 +208,17 @@ fn call(doors: Doors, random: &mut StdRng) -> (Arc<Callers>, JoinSet<()>) {
     (callers, all)
 }
 
-/// Now that all is calm: each that was told that it is paid, or put in, was so once, and nothing
-/// else; and the ledger says the same.
+/// Without faults now: each acknowledged payment and deposit took effect once, and nothing else did;
+/// and the ledger agrees.
 async fn ends_well(callers: &Callers, mut random: StdRng) {
-    // What a sleeper did late is told now.
-    let doubtful = std::mem::take(&mut *callers.doubtful.lock().expect("nobody else"));
+    // What a frozen process did late is known now.
+    let doubtful = std::mem::take(&mut *callers.doubtful.lock().expect("no other user"));
     for ask in &doubtful {
         callers.until_clear(ask, &mut random).await;
     }
     callers.backend.hold_to(|lines| check(lines, HOLD_TTL));
     let sum =
-        |of: &Mutex<BTreeMap<u64, u64>>| of.lock().expect("nobody else").values().sum::<u64>();
+        |of: &Mutex<BTreeMap<u64, u64>>| of.lock().expect("no other user").values().sum::<u64>();
     let (paid, funded) = (sum(&callers.paid), sum(&callers.funded));
     let look = Ask::of(0, Call::Look, Method::GET, POOL.to_owned(), Value::Null);
     let expected = (0.into(), paid.into(), funded.into());

@@ -21,7 +21,7 @@ async fn promise_05_sentinel_promotes_a_replica_and_the_whole_journey_goes_on() 
     let mut stage = Stage::open_with(primary, &env).await;
     stage.fills().await;
     let mut visitor = stage.caller();
-    visitor.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+    visitor.ask_until(Call::Join, |shown| *shown != Shown::Nothing).await;
 
     stage.site.redis.hands_over_to(&replica).await;
     let killed = stage.record.now();

@@ -26,8 +26,8 @@ const NEXT_TURN: Duration = Duration::from_secs(2);
 /// What a slow machine may add to either: these tests take some seconds of processor time each.
 const MARGIN: Duration = Duration::from_secs(8);
 
-/// What callers are told of a store that cannot be asked; overloaded: the budget was over before
-/// the call's turn came to be sent.
+/// What callers get while Redis is down; overloaded: the budget was over before the call could be
+/// sent.
 const UNAVAILABLE: [(u16, &str); 4] = [
     (503, "store_unavailable"),
     (503, "overloaded"),
@@ -35,7 +35,7 @@ const UNAVAILABLE: [(u16, &str); 4] = [
     (403, "store_unavailable"),
 ];
 
-/// Services that run through the fault, and the record of what visitors were told.
+/// Services that run through the fault, and the record of what visitors got.
 pub struct Stage {
     pub site: Deployment,
     pub record: Record,
@@ -64,7 +64,7 @@ pub fn rules() -> Rules {
 struct Recovery {
     /// From the store's return to the first answer that it gave.
     answers: Duration,
-    /// From the store's return to the first turn given to somebody who waited then.
+    /// From the store's return to the first turn given to a visitor who waited then.
     promotes: Duration,
 }
 
@@ -88,7 +88,7 @@ impl Stage {
         let site = Deployment::new(redis, &file, env);
         let (admission, scheduler) = (site.admission().await, site.scheduler().await);
         let doors = Doors::new([admission.url("public")]);
-        // Every call has an answer; the record tells how late.
+        // Every call has an answer; the record shows how late.
         let scene = Scene { patience: 2 * PATIENCE, ..Scene::new(doors, "hall") };
         Self {
             site,
@@ -110,7 +110,7 @@ impl Stage {
     /// So many come: 160 are through in some six seconds.
     pub async fn fills_with(&mut self, visitors: u32) {
         self.come(visitors, Duration::from_secs(3));
-        self.until_line("somebody is served", |line| {
+        self.until_line("a visitor is served", |line| {
             line.call == Call::Leave && line.status == Some(204)
         })
         .await;
@@ -189,7 +189,7 @@ impl Stage {
         .await;
     }
 
-    /// More come to a store without memory, and are refused; nobody else is.
+    /// More come to a Redis without memory, and are refused; no other visitor is.
     pub async fn until_joins_are_refused_since(&mut self, since: u64) {
         self.come(40, Duration::ZERO);
         until("joins are refused", 2 * PATIENCE, async || {
@@ -199,7 +199,7 @@ impl Stage {
         .await;
     }
 
-    /// What was told is as good as lost from `from` on, until the store came back at `back`.
+    /// Answers may be lost from `from` on, until the store came back at `back`.
     pub fn loses(&mut self, from: u64, back: u64) {
         self.rules.losses.push((from, back));
     }
@@ -212,17 +212,17 @@ impl Stage {
         })
     }
 
-    /// The queue has had one life, and every ticket of it is somebody's.
+    /// The queue has had one epoch, and every ticket of it is a visitor's.
     pub fn no_ticket_is_missing(&self) {
         let lines = self.record.lines();
         let places: BTreeSet<_> = lines.iter().filter_map(|line| line.given).collect();
         let epochs: BTreeSet<_> = places.iter().map(|place| place.epoch).collect();
-        assert_eq!(epochs.len(), 1, "one life");
+        assert_eq!(epochs.len(), 1, "one epoch");
         assert!(places.iter().map(|place| place.ticket).eq(1..=places.len() as u64), "{places:?}");
     }
 
-    /// Everybody's visit comes to its end, without a new start of the services; every answer was
-    /// given within the budget and in clear words, and every promise kept.
+    /// Every visit comes to its end, without a restart of the services; every answer was given
+    /// within the budget and with a known code, and every promise kept.
     pub async fn ends_well(&mut self) -> Busiest {
         let (mut served, mut unfinished) = (0, 0);
         for crowd in self.crowds.drain(..) {
@@ -233,7 +233,7 @@ impl Stage {
         assert!(self.admission.process.try_exit().is_none(), "{}", self.admission.process.stdout());
         assert!(self.scheduler.process.try_exit().is_none(), "{}", self.scheduler.process.stdout());
         let busiest = self.record.hold_to(&self.rules);
-        assert_eq!(unfinished, 0, "everybody's visit came to its end");
+        assert_eq!(unfinished, 0, "every visit came to its end");
         assert!(served > 100, "{served} served");
         self.answers_are_clear_and_in_time();
         busiest
@@ -268,7 +268,7 @@ impl Stage {
                 service.until_ready().await;
             }
             assert_eq!(service.get("/readyz").await, (200, "ready\n".to_owned()));
-            assert_eq!(service.get("/livez").await.0, 200, "no reason to start it anew");
+            assert_eq!(service.get("/livez").await.0, 200, "no reason to restart it");
         }
     }
 

@@ -19,7 +19,7 @@ const CLAIM: &str = "claimed";
 const OWN: &str = "own";
 
 /// What the service gets of each header that the example sets; nothing where it says nothing. Here
-/// the gate has named nobody.
+/// the gate has named no visitor.
 const FOR_SERVICE: &[(&str, &str)] = &[
     ("x-anteroom-visitor", ""),
     ("x-anteroom-visitor-kind", ""),
@@ -103,7 +103,7 @@ fn arrived(arrival: &Arrival, headers: &[(&str, &str)]) {
     }
 }
 
-/// Admission is one that lets everybody pass, and remembers what it was asked.
+/// Admission is one that lets every request pass, and remembers the checks.
 #[tokio::test]
 async fn what_a_client_claims_arrives_nowhere() {
     let (admission, shop) = (Shop::start().await, Shop::start().await);
@@ -139,13 +139,13 @@ async fn what_a_client_claims_arrives_nowhere() {
 
 /// Where this server listens is not where the visitor came to.
 #[tokio::test]
-async fn behind_a_proxy_that_ends_tls_the_service_is_told_how_the_visitor_came() {
+async fn behind_a_proxy_that_ends_tls_the_service_gets_the_visitors_scheme_and_address() {
     let include = "        include anteroom-server.conf;\n";
     let set = format!("{include}set $anteroom_scheme https; set $anteroom_port 443;\n");
     let edits = &[(include, &*set)];
     let site = Site::with(Plan { queue: "capacity = 1", edits, ..Plan::default() }).await;
-    let asked = site.client.get(format!("{}/public/logo", site.url)).send().await;
-    assert_eq!(asked.expect("an answer").status(), 200);
+    let open = site.client.get(format!("{}/public/logo", site.url)).send().await;
+    assert_eq!(open.expect("an answer").status(), 200);
     arrived(&site.shop.last(), &[("x-forwarded-proto", "https"), ("x-forwarded-port", "443")]);
 }
 
@@ -181,8 +181,8 @@ async fn promise_6_white_space_before_a_token_hides_it_in_neither_version_of_htt
                     let passes = known || path != "/seats";
                     let case = format!("HTTP/{version} {path} {line:?}");
                     assert_eq!(arrivals.len(), usize::from(passes), "{case}");
-                    let told = format!("{arrivals:?}");
-                    assert!(!told.contains("art1."), "{case}: {told}");
+                    let text = format!("{arrivals:?}");
+                    assert!(!text.contains("art1."), "{case}: {text}");
                 }
             }
         }
@@ -209,11 +209,14 @@ async fn promise_6_a_visitor_s_token_never_reaches_the_service() {
         let ask = headers.iter().fold(ask, |ask, (name, value)| ask.header(*name, *value));
         assert_eq!(ask.send().await.expect("an answer").status(), 200, "{path} {headers:?}");
         let arrival = site.shop.last();
-        let told = format!("{:?}", arrival.headers);
-        assert!(!told.contains(token.as_str()) && !told.contains("art1."), "{path}: {told}");
+        let headers = format!("{:?}", arrival.headers);
+        assert!(
+            !headers.contains(token.as_str()) && !headers.contains("art1."),
+            "{path}: {headers}"
+        );
         arrival
     };
-    // As they pass the gate by it, and where nobody asks for it.
+    // With a check of the token, and without.
     for path in ["/seats", "/public/logo"] {
         let own = [("authorization", "Basic b3duOm93bg=="), ("cookie", "theme=dark")];
         let arrival = send(path, &[own[0], own[1], ("x-anteroom-token", &token)]).await;

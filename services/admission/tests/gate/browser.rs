@@ -1,5 +1,5 @@
 //! A browser by hand: the headers that real ones send, a cookie store, and no redirects followed
-//! unasked.
+//! by itself.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Answer {
     pub fn header(&self, name: &str) -> &str {
         let mut values = self.headers.get_all(name).iter();
         let value = values.next().unwrap_or_else(|| panic!("{name} is missing: {self:?}"));
-        assert!(values.next().is_none(), "{name} stands twice: {self:?}");
+        assert!(values.next().is_none(), "{name} is there twice: {self:?}");
         value.to_str().expect("ASCII")
     }
 

@@ -1,5 +1,5 @@
 //! Caches in front of everything, and between the gate and admission, that keep whatever they may:
-//! nobody ever gets another visitor's cookie, place or pass.
+//! no visitor ever gets another's cookie, place or pass.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ async fn the_caches_keep_what_they_may() {
 }
 
 #[tokio::test]
-async fn nobody_gets_another_s_cookie_or_place() {
+async fn no_visitor_gets_another_s_cookie_or_place() {
     let site = site("capacity = 4", false).await;
     let mut tokens = HashSet::new();
     for ticket in 1..=VISITORS {
@@ -62,7 +62,7 @@ async fn nobody_gets_another_s_cookie_or_place() {
 }
 
 #[tokio::test]
-async fn nobody_passes_by_another_s_pass() {
+async fn no_visitor_passes_by_another_s_pass() {
     let site = site("capacity = 4", false).await;
     let room = format!("{}/queues/concert?return_to=%2Fseats", site.url);
     let mut passed: Vec<Browser> = Vec::new();
@@ -104,7 +104,7 @@ async fn a_join_at_the_gate_is_for_one_visitor() {
     let room = format!("{}/queues/concert?return_to=%2Fassets%2Flogo", site.url);
     let mut tokens = HashSet::new();
     for ticket in 1..=VISITORS {
-        // An opted-out path: with somebody's cookie on it, it is for nobody else either.
+        // An opted-out path: with a visitor's cookie on it, it is for no other visitor either.
         let mut browser = site.browser();
         let answer = browser.navigate("/assets/logo").await;
         if ticket <= 4 {

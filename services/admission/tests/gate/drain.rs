@@ -18,7 +18,7 @@ async fn is_draining(anteroom: &Anteroom) -> bool {
     status == 503 && reason.starts_with("drain:")
 }
 
-/// An open stream that has told its first event.
+/// An open stream that has sent its first event.
 async fn stream(url: &str, token: &str) -> Wire {
     let mut wire = Wire::connect(url).await;
     wire.send(&format!(
@@ -133,7 +133,7 @@ async fn from_sigterm_on_each_answer_is_the_last_of_its_connection() {
     for url in &urls {
         connections.push(Wire::connect(url).await);
     }
-    // The kept ones and the new ones, and whatever is asked.
+    // The kept ones and the new ones, and every kind of request.
     for mut wire in connections {
         wire.send("GET /v1/queues/none/authorize HTTP/1.1\r\nhost: x\r\n\r\n").await;
         let answer = wire.end().await;

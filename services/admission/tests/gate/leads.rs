@@ -17,9 +17,9 @@ async fn a_redirect_of_nginx_names_no_host_and_no_port() {
     }
 }
 
-/// The example's commented line is in force, and the README's location stands beside the others.
+/// The example's commented line is in force, and the README's location is beside the others.
 #[tokio::test]
-async fn whoever_must_be_vouched_for_is_led_to_where_that_is_done() {
+async fn a_visitor_without_a_signed_identity_is_led_to_where_it_gets_one() {
     let location = "        # … except what";
     let enter =
         "location /enter/ { include anteroom-service.conf; proxy_pass http://shop/enter/; }";
@@ -53,7 +53,7 @@ async fn whoever_must_be_vouched_for_is_led_to_where_that_is_done() {
     let mut waiting = site.joined().await;
     assert_eq!(browser.navigate("/seats").await.leads(302), "/enter/");
     browser.fetch(Method::GET, "/seats").await.is_problem(403, "place_gone");
-    // Whoever has a place waits as ever.
+    // A visitor with a place waits as ever.
     assert_eq!(waiting.navigate("/seats").await.status, 200);
     browser.set_cookie(COOKIE_NAME, &join().await);
     let room = format!("{}/queues/concert?return_to=%2Fseats", site.url);

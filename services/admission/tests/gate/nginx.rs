@@ -63,7 +63,7 @@ mod bytes_of {
 }
 
 #[tokio::test]
-async fn promise_6_without_a_place_nobody_passes() {
+async fn promise_06_without_a_place_no_visitor_passes() {
     let site = Site::start().await;
     let mut browser = site.browser();
     for method in [Method::GET, Method::HEAD] {
@@ -154,7 +154,7 @@ async fn the_service_sees_our_headers_and_never_a_client_s() {
     assert!((290..=300).contains(&expires_in.parse().expect("seconds")), "{expires_in}");
     let place = arrival.place();
     assert_ne!(place, "someone-elses");
-    // It is no token: it lets nobody in, alone or dressed as one.
+    // It is no token: it admits no visitor, alone or in the form of one.
     for token in [place, &format!("art1.{place}")] {
         site.call(Method::GET, "/seats", token).await.is_problem(401, "token_invalid");
     }
@@ -164,7 +164,7 @@ async fn the_service_sees_our_headers_and_never_a_client_s() {
     }
     assert_eq!(arrival.header("cookie"), ["theme=dark"]);
 
-    // Somebody who passes without a place has no name; neither has one whom nobody asked.
+    // A visitor that passes without a place has no name; neither has one without a check.
     let preflight = site.client.request(Method::OPTIONS, format!("{}/seats", site.url));
     let preflight = spoof(preflight).header("origin", "https://app.example");
     let preflight = preflight.header("access-control-request-method", "POST");
@@ -176,7 +176,7 @@ async fn the_service_sees_our_headers_and_never_a_client_s() {
         assert_eq!(ours.count(), 0, "{arrival:?}");
     }
 
-    // A client's word on what it asked for changes nothing.
+    // A client's own headers about its request change nothing.
     let post = spoof(site.client.post(format!("{}/seats", site.url)));
     let post = post.header("origin", "https://app.example");
     let post = post.header("access-control-request-method", "POST");
@@ -230,7 +230,7 @@ async fn promise_6_a_forged_token_never_passes() {
 }
 
 #[tokio::test]
-async fn admission_down_lets_nobody_pass() {
+async fn admission_down_lets_no_visitor_pass() {
     let mut site = Site::start().await;
     let mut browser = site.joined().await;
     assert_eq!(browser.navigate("/seats").await.status, 200);
@@ -278,7 +278,7 @@ async fn a_visitor_without_a_place_asks_for_an_application() {
     let queue = "capacity = 1\n[events.coupon]\nstock = 1";
     let site = Site::with(Plan { queue, ..Plan::default() }).await;
     let event = format!("{}/v1/events/coupon", site.anteroom.url("service"));
-    until("the event is born", PATIENCE, async || {
+    until("the event is created", PATIENCE, async || {
         site.client.get(&event).send().await.expect("an answer").status() == 200
     })
     .await;
@@ -290,8 +290,8 @@ async fn a_visitor_without_a_place_asks_for_an_application() {
     let path = "/v1/events/coupon/application";
     let ask = site.client.get(format!("{}{path}", site.url));
     let ask = ask.header("x-anteroom-application", token).send().await.expect("an answer");
-    let told = Answer::of(ask).await;
-    assert_eq!((told.status.as_u16(), &told.json()["status"]), (200, &"pending".into()));
+    let status = Answer::of(ask).await;
+    assert_eq!((status.status.as_u16(), &status.json()["status"]), (200, &"pending".into()));
     site.call(Method::GET, path, "").await.is_problem(401, "token_missing");
     let none = site.call(Method::GET, "/v1/events/none/application", "").await;
     none.is_problem(404, "unknown_event");

@@ -54,7 +54,7 @@ impl Load {
     }
 }
 
-/// Clients that keep their connections, as a gateway does, and leave when they are told to.
+/// Clients that keep their connections, as a gateway does, and close when the server asks for it.
 #[tokio::test]
 async fn kept_connections_move_on_by_themselves() {
     let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\nrequests_per_place = 0\n");
@@ -126,9 +126,9 @@ async fn no_request_is_lost_through_nginx_without_them() {
     through_nginx(true).await;
 }
 
-/// Whoever still gets a connection, also at the very end of the listener, gets an answer on it.
+/// A client that still gets a connection, also at the very end of the listener, gets an answer on it.
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_gets_a_connection_gets_an_answer() {
+async fn every_connection_gets_an_answer() {
     let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\n");
     let env = [("ANTEROOM_ADMISSION__DRAIN_DELAY", "0s")];
     let anteroom = Anteroom::start(&queues, &env).await;
@@ -157,7 +157,7 @@ async fn whoever_gets_a_connection_gets_an_answer() {
 }
 
 /// One instance is ended and comes back, and at once the other one ends: a gateway that still
-/// counts the first as down has nobody left to ask.
+/// counts the first as down has no server left.
 #[tokio::test]
 async fn instances_that_end_one_soon_after_the_other_are_not_all_down() {
     let plan = Plan { queue: ROOM_FOR_ALL, env: &[DRAIN], twice: true, ..Plan::default() };

@@ -83,7 +83,7 @@ for (let i = 0; i < 400; i++) document.cookie = `crowd${i}=1; Path=/; Secure; Ma
 location.replace("/queues/concert");
 </script>"#;
 
-/// Careless on purpose: everything may be cached by everybody, with a session's cookie on it.
+/// Careless on purpose: everything may be cached publicly, with a session's cookie on it.
 /// `/answers/STATUS` answers that status.
 async fn answer(State(arrivals): State<Arrivals>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
@@ -99,7 +99,7 @@ async fn answer(State(arrivals): State<Arrivals>, request: Request) -> Response 
         arrivals.push(Arrival { method: parts.method, path, headers: parts.headers, body });
         arrivals.len()
     };
-    let visitor = visitor.as_ref().and_then(|visitor| visitor.to_str().ok()).unwrap_or("nobody");
+    let visitor = visitor.as_ref().and_then(|visitor| visitor.to_str().ok()).unwrap_or("unknown");
     Response::builder()
         .status(status.unwrap_or(200))
         .header("cache-control", "public, max-age=600")

@@ -25,9 +25,9 @@ pub struct Plan<'a> {
     /// More of the site has queues of its own, whose names the gateway takes from the request.
     pub several_queues: bool,
     /// More changes of the example, such as of sizes that are too large to be reached by a test:
-    /// what stands there, and what is to.
+    /// what is there, and what replaces it.
     pub edits: &'a [(&'a str, &'a str)],
-    /// A second admission stands beside the first.
+    /// A second admission runs beside the first.
     pub twice: bool,
     /// NGINX opens a connection to admission for each request.
     pub without_keepalive: bool,
@@ -52,7 +52,7 @@ impl Site {
     }
 
     pub async fn with(plan: Plan<'_>) -> Self {
-        // The public address stands in the configuration before NGINX has the port: another process
+        // The public address is in the configuration before NGINX has the port: another process
         // may come first.
         for _ in 0..5 {
             if let Some(site) = Self::attempt(&plan).await {

@@ -147,7 +147,7 @@ async fn past_sse_max_the_answer_is_204_until_a_stream_ends() {
     };
     assert_eq!(status().await, 204);
     assert_eq!(status().await, 204);
-    // The visitor went away: NGINX tells admission by closing, and the room in the count is free.
+    // The visitor has closed: NGINX closes towards admission, and the room in the count is free.
     drop(events);
     until("the stream is counted out", PATIENCE, async || status().await == 200).await;
 }

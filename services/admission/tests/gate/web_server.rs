@@ -18,7 +18,7 @@ const CACHING: &str = include_str!("caching.conf");
 const SHOWS: &str = include_str!("shows.conf");
 const SHOW_HOSTS: &str = include_str!("show_hosts.conf");
 
-/// One change of the example: the text that stands there exactly once, and what replaces it.
+/// One change of the example: a text that it has exactly once, and what replaces it.
 pub type Edit<'a> = (&'a str, String);
 
 /// A running NGINX. It ends with this guard.
@@ -33,7 +33,7 @@ impl WebServer {
     pub async fn start(edits: &[Edit<'_>]) -> Option<Self> {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let folder = directory.path();
-        // Started as root, NGINX keeps its files as somebody else.
+        // Started as root, NGINX keeps its files as another user.
         fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("permissions");
         write_example(folder, edits);
         let program = program();
@@ -67,8 +67,8 @@ impl WebServer {
         .await;
         match listens {
             Ok(()) => Some(Self { _process: process, directory }),
-            Err(said) if said.contains("Address already in use") => None,
-            Err(said) => panic!("NGINX ended at once: {said}"),
+            Err(log) if log.contains("Address already in use") => None,
+            Err(log) => panic!("NGINX ended at once: {log}"),
         }
     }
 
@@ -126,9 +126,9 @@ pub fn several_queues(gate: u16) -> [Edit<'static>; 2] {
 
 /// What lets a server take HTTP/2 without TLS on this port; newer versions have a directive for it.
 pub fn http2_listen(port: u16) -> String {
-    let asked = Command::new(program()).arg("-v").output().expect("NGINX runs");
-    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
-    let (_, version) = said.split_once("nginx/").unwrap_or_else(|| panic!("no version: {said}"));
+    let output = Command::new(program()).arg("-v").output().expect("NGINX runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (_, version) = text.split_once("nginx/").unwrap_or_else(|| panic!("no version: {text}"));
     let numbers = version.split(['.', ' ', '\n']).map_while(|number| number.parse::<u16>().ok());
     if numbers.collect::<Vec<_>>() < vec![1, 25, 1] {
         format!("listen 127.0.0.1:{port} http2;")

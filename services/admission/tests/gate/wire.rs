@@ -15,13 +15,13 @@ impl Wire {
         Self::try_connect(url).await.expect("a connection")
     }
 
-    /// Nothing when nobody listens.
+    /// Nothing when nothing listens.
     pub async fn try_connect(url: &str) -> Option<Self> {
         let stream = TcpStream::connect(host(url)).await.ok()?;
         Some(Self { stream, text: String::new() })
     }
 
-    /// Whether anybody listens.
+    /// Whether something listens.
     pub async fn is_open(url: &str) -> bool {
         Self::try_connect(url).await.is_some()
     }

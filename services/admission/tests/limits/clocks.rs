@@ -4,7 +4,7 @@ use anteroom_testkit::{Clock, Deployment, Redis};
 use futures_util::future::join_all;
 
 use crate::MACHINE;
-use crate::limited::Limited;
+use crate::limited::{Decision, Limited};
 
 const WRONG: i64 = 600;
 const ALGORITHMS: [&str; 3] = ["log", "counter", "gcra"];
@@ -18,11 +18,11 @@ fn limits() -> String {
 }
 
 /// How many of so many single units are allowed.
-async fn allowed(client: &Limited, limit: &str, key: &str, asked: usize) -> usize {
-    let checks = (0..asked).map(|_| client.check(limit, key, 1));
-    let told = join_all(checks).await;
-    assert!(!told.iter().any(super::limited::Told::degraded), "{told:?}");
-    told.iter().filter(|told| told.allowed()).count()
+async fn allowed(client: &Limited, limit: &str, key: &str, count: usize) -> usize {
+    let checks = (0..count).map(|_| client.check(limit, key, 1));
+    let decisions = join_all(checks).await;
+    assert!(!decisions.iter().any(Decision::degraded), "{decisions:?}");
+    decisions.iter().filter(|decision| decision.allowed()).count()
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn promise_12_pods_clocks_wrong_by_ten_minutes_change_nothing() {
             taken += allowed(client, limit, "ann", 3).await;
         }
         assert_eq!(taken, 20, "{limit}");
-        // And all of them tell the same time until there is more.
+        // And all of them return the same time until there is more.
         let mut resets = Vec::new();
         for client in &clients {
             resets.push(client.check(limit, "ann", 0).await.number("reset_ms"));
@@ -57,7 +57,7 @@ async fn promise_12_pods_clocks_wrong_by_ten_minutes_change_nothing() {
 }
 
 #[tokio::test]
-async fn promise_12_a_leap_of_the_stores_clock_frees_one_window_and_blocks_nobody_longer() {
+async fn promise_12_a_leap_of_the_stores_clock_frees_one_window_and_blocks_no_key_longer() {
     let _shared = MACHINE.read().await;
     let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
     let site = Deployment::new(redis, &limits(), &[]);
@@ -72,9 +72,9 @@ async fn promise_12_a_leap_of_the_stores_clock_frees_one_window_and_blocks_nobod
             for seconds in leaps {
                 site.redis.clock().leaps_to(seconds);
                 taken += allowed(&client, limit, key, 30).await;
-                let told = client.check(limit, key, 1).await;
-                let wait = told.number("reset_ms");
-                assert!(wait <= 1_200_000, "{limit}: {told:?}");
+                let decision = client.check(limit, key, 1).await;
+                let wait = decision.number("reset_ms");
+                assert!(wait <= 1_200_000, "{limit}: {decision:?}");
             }
             assert!(taken <= 40, "{limit} {key}: {taken}");
         }

@@ -1,7 +1,7 @@
-//! Promise 7 under load: real admissions, many clients each, few keys, and what each of them was
-//! told, held against the limit afterwards.
+//! Promise 7 under load: real admissions, many clients each, few keys, and all decisions compared
+//! with the limit afterwards.
 //!
-//! `ANTEROOM_LIMIT_DECISIONS` says how many decisions there are for each algorithm.
+//! `ANTEROOM_LIMIT_DECISIONS` is the number of decisions for each algorithm.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,7 +19,7 @@ const CLIENTS: usize = 64;
 const KEYS: usize = 4;
 const LIMIT: u64 = 60;
 const WINDOW: Duration = Duration::from_secs(1);
-/// Decisions for each algorithm, unless more are asked for.
+/// Decisions for each algorithm by default.
 const DECISIONS: u64 = 4_000;
 
 /// Units that were taken, at some time from `before` to `after`.
@@ -43,13 +43,13 @@ fn most_in_a_window(taken: &mut [Taken]) -> u64 {
     most
 }
 
-/// Has all clients ask until there were so many decisions; what was taken.
+/// Lets all clients check until there were so many decisions. Returns what was taken.
 async fn crowd(clients: &[Limited], limit: &'static str, decisions: u64) -> Vec<Taken> {
     let (left, began) = (Arc::new(AtomicU64::new(decisions)), Instant::now());
-    let mut asking = JoinSet::new();
+    let mut checking = JoinSet::new();
     for client in clients.iter().flat_map(|client| std::iter::repeat_n(client, CLIENTS)) {
         let (client, left) = (client.clone(), left.clone());
-        asking.spawn(async move {
+        checking.spawn(async move {
             let mut taken = Vec::new();
             while left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
                 let (key, units) = {
@@ -59,21 +59,21 @@ async fn crowd(clients: &[Limited], limit: &'static str, decisions: u64) -> Vec<
                     (random.random_range(0..KEYS), units)
                 };
                 let before = began.elapsed();
-                let told = client.check(limit, &format!("key {key}"), units).await;
+                let decision = client.check(limit, &format!("key {key}"), units).await;
                 let after = began.elapsed();
-                assert!(!told.degraded(), "{told:?}");
-                if told.allowed() {
+                assert!(!decision.degraded(), "{decision:?}");
+                if decision.allowed() {
                     taken.push(Taken { key, before, after, units });
                 }
             }
             taken
         });
     }
-    asking.join_all().await.concat()
+    checking.join_all().await.concat()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn promise_07_no_window_holds_more_whatever_eight_admissions_are_asked() {
+async fn promise_07_no_window_holds_more_through_eight_admissions() {
     let _alone = MACHINE.write().await;
     let decisions = std::env::var("ANTEROOM_LIMIT_DECISIONS");
     let decisions = decisions.map_or(DECISIONS, |text| text.parse().expect("a number"));
@@ -81,7 +81,7 @@ async fn promise_07_no_window_holds_more_whatever_eight_admissions_are_asked() {
     let limits = algorithms.map(|(name, _)| {
         format!("[limits.{name}]\nlimit = {LIMIT}\nwindow = \"1s\"\nalgorithm = \"{name}\"\n")
     });
-    // Nobody is to be degraded because the machine is busy.
+    // No check is degraded because the machine is busy.
     let env =
         [("ANTEROOM_STORE__COMMAND_TIMEOUT", "10s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "20s")];
     let site = Deployment::new(Redis::start().await, &limits.concat(), &env);

@@ -4,15 +4,15 @@ use anteroom_testkit::{PATIENCE, Service};
 use reqwest::Client;
 use serde_json::{Value, json};
 
-/// What a check was told.
+/// The answer to a check.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct Decision {
     pub status: u16,
     pub body: Value,
     pub retry_after: Option<u64>,
 }
 
-impl Told {
+impl Decision {
     pub fn allowed(&self) -> bool {
         self.body["allowed"].as_bool().unwrap_or_else(|| panic!("no decision: {self:?}"))
     }
@@ -39,24 +39,24 @@ impl Limited {
         Self { http, url: admission.url("service") }
     }
 
-    pub async fn call(&self, path: &str, body: &Value) -> Told {
+    pub async fn call(&self, path: &str, body: &Value) -> Decision {
         let request = self.http.post(format!("{}/v1/{path}", self.url)).json(body);
         let answer = request.send().await.expect("an answer");
         let status = answer.status().as_u16();
         let retry_after = answer.headers().get("retry-after");
         let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let body = answer.json().await.expect("JSON");
-        Told { status, body, retry_after }
+        Decision { status, body, retry_after }
     }
 
     /// A check of one limit.
-    pub async fn check(&self, limit: &str, key: &str, cost: u64) -> Told {
+    pub async fn check(&self, limit: &str, key: &str, cost: u64) -> Decision {
         let body = json!({ "key": key, "cost": cost });
         self.call(&format!("limits/{limit}/check"), &body).await
     }
 
     /// A check of several, in a group of their own.
-    pub async fn check_all(&self, limits: &[&str], key: &str) -> Told {
+    pub async fn check_all(&self, limits: &[&str], key: &str) -> Decision {
         let of = |limit| json!({ "limit": limit, "key": key });
         let checks: Vec<_> = limits.iter().map(of).collect();
         self.call("limits/check", &json!({ "checks": checks })).await

@@ -1,5 +1,5 @@
 //! Limits as backends use them: many clients of many admissions on few keys, clocks that are wrong,
-//! and stores that fail.
+//! and failures of Redis.
 
 mod clocks;
 mod crowd;
@@ -8,5 +8,5 @@ mod outage;
 
 use tokio::sync::RwLock;
 
-/// Whoever loads the machine writes and has it alone.
+/// A test that loads the machine takes it for writing, and has it alone.
 static MACHINE: RwLock<()> = RwLock::const_new(());

@@ -1,4 +1,4 @@
-//! The store fails in every way: `on_store_error` decides, and the answers say so.
+//! Redis fails in every way: `on_store_error` decides, and the answers show it.
 
 use anteroom_testkit::{Cluster, Cut, Deployment, PATIENCE, Proxy, Redis, Service, until};
 use serde_json::json;
@@ -32,16 +32,16 @@ impl Scene {
     async fn is_calm(&self, key: &str) {
         for limit in ["shut", "free", "quiet"] {
             until("the store decides", PATIENCE, async || {
-                let told = self.client.check(limit, key, 1).await;
-                !told.degraded() && told.allowed() && told.number("remaining") > 0
+                let decision = self.client.check(limit, key, 1).await;
+                !decision.degraded() && decision.allowed() && decision.number("remaining") > 0
             })
             .await;
         }
     }
 
     /// What each limit promises while the store fails.
-    async fn keeps_its_word(&self) {
-        keeps_its_word(&self.client, "ann").await;
+    async fn decides_as_configured(&self) {
+        decides_as_configured(&self.client, "ann").await;
         assert_eq!(self.admission.get("/readyz").await.0, 200, "it can answer");
     }
 
@@ -53,25 +53,25 @@ impl Scene {
     }
 }
 
-async fn keeps_its_word(client: &Limited, key: &str) {
+async fn decides_as_configured(client: &Limited, key: &str) {
     for (limits, allowed) in [
         (&["shut"][..], false),
         (&["free"], true),
-        // A shadow refuses nobody.
+        // A shadow refuses no check.
         (&["quiet"], true),
         (&["free", "quiet"], true),
         (&["free", "shut"], false),
     ] {
-        let told = match limits {
+        let decision = match limits {
             [limit] => client.check(limit, key, 1).await,
             several => client.check_all(several, key).await,
         };
-        assert!(told.degraded(), "{limits:?}: {told:?}");
-        assert_eq!((told.allowed(), told.status == 200), (allowed, allowed), "{limits:?}");
-        let retry = told.number("retry_after_ms");
-        assert_eq!(retry > 0, !allowed, "{told:?}");
-        assert!(retry <= 15_000, "{told:?}");
-        assert_eq!(told.retry_after, (!allowed).then(|| retry.div_ceil(1_000)), "{told:?}");
+        assert!(decision.degraded(), "{limits:?}: {decision:?}");
+        assert_eq!((decision.allowed(), decision.status == 200), (allowed, allowed), "{limits:?}");
+        let retry = decision.number("retry_after_ms");
+        assert_eq!(retry > 0, !allowed, "{decision:?}");
+        assert!(retry <= 15_000, "{decision:?}");
+        assert_eq!(decision.retry_after, (!allowed).then(|| retry.div_ceil(1_000)), "{decision:?}");
     }
 }
 
@@ -84,12 +84,12 @@ async fn is_missed(scene: &Scene) {
 }
 
 #[tokio::test]
-async fn a_store_that_is_killed_or_stands_still_degrades_and_recovers() {
+async fn a_store_that_is_killed_or_frozen_degrades_and_recovers() {
     let _shared = MACHINE.read().await;
     let mut scene = Scene::start().await;
     scene.site.redis.kill();
     is_missed(&scene).await;
-    scene.keeps_its_word().await;
+    scene.decides_as_configured().await;
     scene.site.redis.restart().await;
     scene.is_calm("after the kill").await;
     // It came back empty.
@@ -98,7 +98,7 @@ async fn a_store_that_is_killed_or_stands_still_degrades_and_recovers() {
 
     scene.site.redis.freeze();
     is_missed(&scene).await;
-    scene.keeps_its_word().await;
+    scene.decides_as_configured().await;
     scene.site.redis.thaw();
     scene.is_calm("after the frost").await;
     let counted = scene.degraded().await;
@@ -112,24 +112,24 @@ async fn a_store_that_takes_no_writes_degrades_what_takes_units() {
     let redis = &scene.site.redis;
     redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
     is_missed(&scene).await;
-    scene.keeps_its_word().await;
+    scene.decides_as_configured().await;
     redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
     scene.is_calm("after it was a replica").await;
 
     redis.run::<()>(&["CONFIG", "SET", "maxmemory", "1"]).await;
-    scene.keeps_its_word().await;
-    let asked = scene.client.check("shut", "nobody", 0).await;
-    assert!(asked.allowed() && !asked.degraded(), "what takes nothing is answered: {asked:?}");
+    scene.decides_as_configured().await;
+    let free = scene.client.check("shut", "no units", 0).await;
+    assert!(free.allowed() && !free.degraded(), "what takes nothing is answered: {free:?}");
     redis.run::<()>(&["CONFIG", "SET", "maxmemory", "0"]).await;
     scene.is_calm("after it was full").await;
 
-    // The store forgets its scripts: nobody hears of it.
+    // Redis loses its scripts: no caller notices.
     redis.script_flush().await;
-    let told = scene.client.check("shut", "flushed", 1).await;
-    assert!(told.allowed() && !told.degraded(), "{told:?}");
+    let decision = scene.client.check("shut", "flushed", 1).await;
+    assert!(decision.allowed() && !decision.degraded(), "{decision:?}");
 }
 
-/// Executed, and nobody hears of it: with an id it is asked for again, without one it is degraded.
+/// Executed, and the reply is lost: with an id the call is sent again, without one it is degraded.
 #[tokio::test]
 async fn promise_11_a_link_cut_after_execution_takes_units_once() {
     let _shared = MACHINE.read().await;
@@ -141,24 +141,24 @@ async fn promise_11_a_link_cut_after_execution_takes_units_once() {
     admission.until_ready().await;
     let client = Limited::of(&admission);
     let left = async |limit: &str| {
-        let asked = async || client.check(limit, "ann", 0).await;
-        until("the link is back", PATIENCE, async || !asked().await.degraded()).await;
-        asked().await.number("remaining")
+        let check = async || client.check(limit, "ann", 0).await;
+        until("the link is back", PATIENCE, async || !check().await.degraded()).await;
+        check().await.number("remaining")
     };
     for limit in ["shut", "free"] {
         let named = |id: &str| json!({ "key": "ann", "cost": 10, "id": id });
         let path = format!("limits/{limit}/check");
         link.cut(b"EVALSHA", Cut::After);
-        let told = client.call(&path, &named("a")).await;
-        assert!(told.allowed() && !told.degraded(), "{told:?}");
+        let decision = client.call(&path, &named("a")).await;
+        assert!(decision.allowed() && !decision.degraded(), "{decision:?}");
         assert_eq!(left(limit).await, 990, "{limit}: once");
         link.cut(b"EVALSHA", Cut::After);
-        let told = client.check(limit, "ann", 10).await;
-        assert!(told.degraded(), "nobody can tell: {told:?}");
+        let decision = client.check(limit, "ann", 10).await;
+        assert!(decision.degraded(), "the effect is unknown: {decision:?}");
         assert_eq!(left(limit).await, 980, "{limit}: it was taken");
         // The client sends the first again, and nothing more is taken.
-        let told = client.call(&path, &named("a")).await;
-        assert!(told.allowed() && !told.degraded(), "{told:?}");
+        let decision = client.call(&path, &named("a")).await;
+        assert!(decision.allowed() && !decision.degraded(), "{decision:?}");
         assert_eq!(left(limit).await, 980, "{limit}");
     }
     assert_eq!(link.cuts(), 4);
@@ -192,7 +192,7 @@ async fn on_a_cluster_only_the_groups_of_a_lost_primary_are_degraded() {
     assert!((1..48).contains(&count), "{count} of 64 were on the primary that was lost");
     cluster.replicas[0].takes_over().await;
     until("all are served", 2 * PATIENCE, async || !degraded("shut").await.contains(&true)).await;
-    // What was taken before is still taken: each was asked for once by every look.
+    // What was taken before is still taken: each was checked once by every round.
     for key in &keys {
         assert!(client.check("shut", key, 0).await.number("remaining") <= 998, "{key}");
     }

@@ -32,7 +32,7 @@ enum Break {
     Late(Duration),
     /// Replies come byte by byte.
     Drops,
-    /// The connections are dead, and nobody says so.
+    /// The connections are dead, without an error.
     HalfOpen,
 }
 

@@ -18,15 +18,15 @@ const TABS: u64 = 2;
 /// Room for all, and no session ends meanwhile; the first joins wait for a scheduler now and then.
 const QUEUE: &str = "[queues.concert]\ncapacity = 10_000\nbatch = 60\ninterval = \"1s\"\n\
     joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n";
-/// What callers are told of a link that is broken.
-const TOLD: [(u16, &str); 4] = [
+/// What callers get while the link is broken.
+const REFUSALS: [(u16, &str); 4] = [
     (503, "store_unavailable"),
     (503, "overloaded"),
     (504, "effect_unknown"),
     (403, "store_unavailable"),
 ];
 
-/// Until they come again: much less than they are told to wait, so that every break meets many.
+/// Until they come again: much less than their retry time, so that every break meets many.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Who asks, and whom.
@@ -34,11 +34,11 @@ struct CountingClient {
     http: Client,
     public: String,
     service: String,
-    /// Answers that told something of a place.
-    told: AtomicU64,
+    /// Answers about a place.
+    answered: AtomicU64,
 }
 
-/// A visitor in one tab. Those with even numbers are vouched for by a backend.
+/// A visitor in one tab. Those with even numbers have a signed identity.
 struct Visitor {
     number: u64,
     token: String,
@@ -64,12 +64,12 @@ impl CountingClient {
         let text = answer.text().await.expect("a body");
         let body: Value = serde_json::from_str(&text).unwrap_or_default();
         let code = body["code"].as_str().unwrap_or_default();
-        if TOLD.contains(&(status, code)) {
-            // Callers who came again at once would take the processor from whoever connects again.
+        if REFUSALS.contains(&(status, code)) {
+            // Callers who retried at once would take the processor from those that reconnect.
             tokio::time::sleep(PAUSE).await;
             return None;
         }
-        self.told.fetch_add(1, Ordering::Relaxed);
+        self.answered.fetch_add(1, Ordering::Relaxed);
         Some((status, body, gate))
     }
 
@@ -107,7 +107,7 @@ impl Visitor {
         let Some((status, body, [visitor, handle])) = scene.ask(request).await else { return };
         match (path, status) {
             ("authorize", 200) => {
-                assert_eq!(visitor, self.name(), "let in as somebody else");
+                assert_eq!(visitor, self.name(), "admitted as another visitor");
                 let own = self.handle.get_or_insert(handle.clone());
                 assert_eq!(handle, *own, "{}: another's place", self.number);
             }
@@ -130,13 +130,13 @@ impl Visitor {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn promise_04_no_doubled_effect_and_no_answer_for_somebody_else() {
+async fn promise_04_no_doubled_effect_and_no_answer_for_another_visitor() {
     let linked = Linked::start(QUEUE).await;
     let scene = Arc::new(CountingClient {
         http: Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client"),
         public: linked.admission.url("public"),
         service: linked.admission.url("service"),
-        told: AtomicU64::new(0),
+        answered: AtomicU64::new(0),
     });
     let mut tabs = JoinSet::new();
     for tab in 0..VISITORS * TABS {
@@ -155,9 +155,9 @@ async fn promise_04_no_doubled_effect_and_no_answer_for_somebody_else() {
     }
     linked
         .breaks(3, async || {
-            let told = scene.told.load(Ordering::Relaxed);
-            until("visitors are told of their places again", PATIENCE, async || {
-                scene.told.load(Ordering::Relaxed) > told + 5 * VISITORS
+            let before = scene.answered.load(Ordering::Relaxed);
+            until("visitors get answers about their places again", PATIENCE, async || {
+                scene.answered.load(Ordering::Relaxed) > before + 5 * VISITORS
             })
             .await;
         })
@@ -177,5 +177,5 @@ async fn promise_04_no_doubled_effect_and_no_answer_for_somebody_else() {
         scene.service,
         VISITORS + 1
     ));
-    assert_eq!(beyond.send().await.expect("an answer").status(), 404, "a ticket for nobody");
+    assert_eq!(beyond.send().await.expect("an answer").status(), 404, "a ticket of no visitor");
 }

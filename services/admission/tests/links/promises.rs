@@ -28,10 +28,10 @@ async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
         seed: rand::random(),
     };
     let breaks = linked.breaks(2, async || {
-        // The next break finds everything going on; in the end there is nobody any more.
+        // The next break finds everything going on; in the end no visitor is left.
         let from = record.now();
         let is_over = || record.now() > from + 5_000_000;
-        until("somebody is told of a place again", PATIENCE, async || {
+        until("a visitor gets its place again", PATIENCE, async || {
             is_over() || record.count(|line| line.sent > from && line.shown != Shown::Nothing) > 30
         })
         .await;
@@ -47,5 +47,5 @@ async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
     };
     let busiest = record.hold_to(&rules);
     assert!(busiest.inside > 20, "the room was full, for nearly all to see");
-    assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
+    assert_eq!(ended.unfinished, 0, "every visit came to its end");
 }

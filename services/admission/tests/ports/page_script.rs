@@ -1,4 +1,4 @@
-//! The page's script in a pretended browser, in virtual time: when it asks, and what it shows.
+//! The page's script in a pretended browser, in virtual time: when it polls, and what it shows.
 
 use std::process::Command;
 
@@ -11,9 +11,9 @@ use crate::support::{app, ask, request};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/queue/waiting_page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
 
-/// What is to be said, as `[number, text]`: with the script, and without it
+/// The texts to show, as `[number, text]`: with the script, and without it
 /// (`queue::waiting_page::render`).
-const SAID: &str = include_str!("../page_script/said.json");
+const TEXTS: &str = include_str!("../page_script/said.json");
 
 const SECOND: f64 = 1_000.0;
 const DAY: f64 = 86_400.0 * SECOND;
@@ -39,9 +39,9 @@ fn words() -> String {
 fn play(scene: &Value) -> Value {
     let output = Command::new("node").arg(BROWSER).arg(scene.to_string()).output();
     let output = output.expect("node is installed: scripts/prerequisites.sh");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {errors}"))
 }
 
 /// When it made this request.
@@ -62,7 +62,7 @@ fn waiting(eta_ms: Option<u64>) -> Value {
 }
 
 #[test]
-fn a_queue_that_opens_in_weeks_is_asked_in_weeks() {
+fn a_queue_that_opens_in_weeks_is_polled_in_weeks() {
     let forty_days = 40.0 * DAY;
     let closed = json!({ "code": "queue_closed", "retry_after_ms": forty_days });
     let answers = json!([
@@ -73,13 +73,13 @@ fn a_queue_that_opens_in_weeks_is_asked_in_weeks() {
     let played = played("none", 39.0 * DAY, &answers);
     assert_eq!(times(&played, "POST", "/tokens"), [0.0], "a longer time than a timer has");
     assert_eq!(played["elements"]["message"]["textContent"], "closed");
-    assert_eq!(played["elements"]["notice"]["textContent"], "until June", "and is not said again");
+    assert_eq!(played["elements"]["notice"]["textContent"], "until June", "and is not repeated");
     let played = self::played("none", forty_days + SECOND, &answers);
     assert_eq!(times(&played, "POST", "/tokens").len(), 2);
 }
 
 #[test]
-fn a_page_without_an_answer_asks_less_and_less_often() {
+fn a_page_without_an_answer_polls_less_and_less_often() {
     let answers = json!([
         { "path": "/token", "status": 0 },
         { "path": "/token", "from": 600.0 * SECOND, "status": 200, "body": waiting(Some(1_000)) },
@@ -96,14 +96,14 @@ fn a_page_without_an_answer_asks_less_and_less_often() {
     assert!(failing.len() < 70, "{failing:?}");
     let (first, last) = (failing[failing.len() - 2], failing[failing.len() - 1]);
     assert!((first - last).abs() > 1e-6, "jittered: {failing:?}");
-    // Once it is answered it asks as it is told, and after the next failure soon again.
+    // With an answer it polls after `poll_after_ms`, and after the next failure soon again.
     let (calm, again): (Vec<f64>, Vec<f64>) = rest.iter().partition(|at| **at < 700.0 * SECOND);
     assert!(pauses(&calm).iter().all(|pause| *pause == 5_000.0), "{calm:?}");
     assert!(again[1] - again[0] <= 1_500.0, "{again:?}");
 }
 
 #[test]
-fn a_page_comes_back_no_sooner_than_it_is_told() {
+fn a_page_comes_back_no_sooner_than_retry_after() {
     let busy = json!({ "code": "store_unavailable", "retry_after_ms": 9_000 });
     let in_two_minutes = "Thu, 01 Jan 1970 00:02:00 GMT";
     for (answer, least) in [
@@ -146,7 +146,7 @@ fn a_join_that_tries_again_by_itself_says_so_and_offers_no_button() {
 }
 
 #[test]
-fn whoever_pressed_a_button_that_is_gone_goes_on_from_what_the_page_says() {
+fn after_a_pressed_button_is_gone_the_focus_is_on_the_message() {
     let place = |status: &str| {
         json!({
             "status": status, "position": 1, "eta_ms": null, "poll_after_ms": 60_000, "expires_in_ms": 60_000,
@@ -169,7 +169,7 @@ fn whoever_pressed_a_button_that_is_gone_goes_on_from_what_the_page_says() {
     let finished = scene(204, 2_000.0);
     assert_eq!(finished["elements"]["message"]["textContent"], "over");
     assert_eq!(finished["focus"], "message", "the button that was pressed is gone");
-    assert_eq!(finished["address"], "?over", "a reload joins nobody");
+    assert_eq!(finished["address"], "?over", "a reload does not join");
     let joined = scene(204, 3_000.0);
     assert_eq!(joined["elements"]["message"]["textContent"], "number 1");
     assert_eq!(joined["focus"], "message");
@@ -185,13 +185,13 @@ async fn numbers_and_times_are_told_as_the_page_without_a_script_tells_them() {
     let page = String::from_utf8(page.to_vec()).expect("UTF-8");
     let (_, words) = page.split_once("data-words=\"").expect("words");
     let words = words.split('"').next().expect("an end").replace("&quot;", "\"");
-    let said: Value = serde_json::from_str(SAID).expect("JSON");
+    let texts: Value = serde_json::from_str(TEXTS).expect("JSON");
     for (kind, status, id) in [
         ("position", "waiting", "message"),
         ("wait", "waiting", "detail"),
         ("left", "active", "detail"),
     ] {
-        let rows = said[kind].as_array().expect("rows");
+        let rows = texts[kind].as_array().expect("rows");
         assert!(!rows.is_empty());
         for row in rows {
             let mut place =
@@ -228,8 +228,8 @@ fn a_page_says_why_nothing_moves_for_as_long_as_nothing_does() {
         (&notice["hidden"], &notice["textContent"]),
         (&json!(false), &json!("paused the hall is full"))
     );
-    let asked = times(&paused, "GET", "/concert").len();
-    assert!((2..=4).contains(&asked), "twice a minute, not with each look: {asked}");
+    let polls = times(&paused, "GET", "/concert").len();
+    assert!((2..=4).contains(&polls), "twice a minute, not with each poll: {polls}");
     let open = played("waiting", 1_000.0 * SECOND, &answers);
     assert_eq!(open["elements"]["notice"]["hidden"], true);
     assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
@@ -253,10 +253,10 @@ fn a_page_says_that_the_service_recovers_until_it_has() {
 }
 
 #[test]
-fn a_page_that_was_told_of_a_pause_that_is_over_asks_again_soon() {
+fn a_page_that_got_a_pause_that_is_over_polls_again_soon() {
     let state =
         |state: &str, paused_by: Option<&str>| json!({ "state": state, "paused_by": paused_by });
-    // The place moves again at 8 s, and what is said of the queue is a second old.
+    // The place moves again at 8 s, and the state of the queue is a second old.
     let answers = |after: Value| {
         json!([
             { "path": "/token", "status": 200, "body": waiting(None) },
@@ -275,13 +275,13 @@ fn a_page_that_was_told_of_a_pause_that_is_over_asks_again_soon() {
     // A queue that is closed is so while its line moves: no reason to ask on.
     let closed = played("waiting", 600.0 * SECOND, &answers(state("closed", None)));
     assert_eq!(notice(&closed), "closed");
-    let asked = times(&closed, "GET", "/concert");
-    let often = asked.iter().filter(|at| **at > 15.0 * SECOND).count();
-    assert!(often <= 20, "twice a minute: {asked:?}");
+    let polls = times(&closed, "GET", "/concert");
+    let often = polls.iter().filter(|at| **at > 15.0 * SECOND).count();
+    assert!(often <= 20, "twice a minute: {polls:?}");
 }
 
 #[test]
-fn what_a_page_said_of_a_pause_goes_with_it() {
+fn the_notice_of_a_pause_goes_with_it() {
     let state = |state: &str| json!({ "state": state, "reason": "the hall is full" });
     let ready = json!({ "status": "ready", "position": 0, "eta_ms": null, "poll_after_ms": 1_000 });
     let answers = json!([
@@ -374,7 +374,7 @@ fn a_place_that_has_ended_takes_its_key_with_it() {
         assert_ne!(keys(&joined)[0], "the-old-key", "{reason}");
         assert_eq!(joined["kept"][KEPT], keys(&joined)[0], "{reason}");
     }
-    // The visitor finished, or the page was already told at its start.
+    // The visitor finished, or the page already knew it at its start.
     let left = json!({ "path": "/token", "from": 50.0 * SECOND, "status": 204 });
     let finish = json!([{ "at": 55.0 * SECOND, "form": "visit", "button": "finish" }]);
     assert_eq!(scene("active", left, json!([]), finish)["kept"], json!({}));

@@ -105,15 +105,15 @@ impl Ports {
         (status, serde_json::from_slice(&body).unwrap_or_default())
     }
 
-    /// Asks the gate.
+    /// A gateway check.
     pub async fn authorize(&self, token: &str) -> Response {
         let request = Request::get("/v1/queues/shop/authorize").header("x-anteroom-token", token);
         let request = request.header(HOST, "localhost").body(Body::empty()).expect("a request");
         self.public.answer(request, peer()).await
     }
 
-    /// A handle in the right form of a place that nobody holds.
-    pub fn handle_of_nobody(&self) -> String {
+    /// A well-formed handle of a place that does not exist.
+    pub fn unknown_handle(&self) -> String {
         PlaceRef { epoch: Epoch([1; 8]), id: PlaceId([2; 14]), ticket: 3 }.to_handle()
     }
 

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Asker, OPS, SHOP};
+use super::{Client, OPS, SHOP};
 use crate::{events::issuer, room::Call};
 
 pub const EVENTS: &str = "[events.coupon]\nstock = 1\n[events.opens]\nstock = 1\n\
@@ -16,54 +16,54 @@ const APPLICATION: &str = "/v1/events/{event}/applications/{visitor_id}";
 const DEAD: &str = "/v1/admin/events/{event}/dead";
 
 /// Calls all of it.
-pub async fn all(asker: &Asker<'_>) {
+pub async fn all(client: &Client<'_>) {
     let (shop, ops) = (|call: Call| call.key(SHOP), |call: Call| call.key(OPS));
     let ann = json!({ "visitor_id": "ann" });
-    asker.tell("POST", APPLICATIONS, ann.clone(), shop).await.is(202);
-    asker.tell("POST", APPLICATIONS, ann.clone(), shop).await.is(200);
+    client.send("POST", APPLICATIONS, ann.clone(), shop).await.is(202);
+    client.send("POST", APPLICATIONS, ann.clone(), shop).await.is(200);
     let bob = json!({ "visitor_id": "bob" });
-    asker.tell("POST", APPLICATIONS, bob, shop).await.is(409);
+    client.send("POST", APPLICATIONS, bob, shop).await.is(409);
     let other = [("{event}", "opens")];
-    asker.ask("POST", APPLICATIONS, &other, |call| shop(call).json(ann.clone())).await.is(503);
-    asker.ask("POST", APPLICATIONS, &[], |call| shop(call).json(json!({}))).await.is(400);
-    // No client could ask for the last two by their path.
+    client.call("POST", APPLICATIONS, &other, |call| shop(call).json(ann.clone())).await.is(503);
+    client.call("POST", APPLICATIONS, &[], |call| shop(call).json(json!({}))).await.is(400);
+    // No client could poll the last two by their path.
     for visitor_id in ["", ".", ".."] {
         let refused = json!({ "visitor_id": visitor_id });
-        asker.ask("POST", APPLICATIONS, &[], |call| shop(call).json(refused)).await.is(422);
+        client.call("POST", APPLICATIONS, &[], |call| shop(call).json(refused)).await.is(422);
     }
-    asker.ask("POST", APPLICATIONS, &[], |call| shop(call).body("text/plain", "x")).await.is(415);
-    asker.ask("GET", APPLICATION, &[("{visitor_id}", "ann")], shop).await.is(200);
-    asker.ask("GET", APPLICATION, &[("{visitor_id}", "eve")], shop).await.is(404);
-    asker.ask("GET", APPLICATION, &[("{visitor_id}", "%01")], shop).await.is(422);
-    asker.ask("GET", EVENT, &[], shop).await.is(200);
-    asker.ask("GET", EVENT, &other, shop).await.is(200);
+    client.call("POST", APPLICATIONS, &[], |call| shop(call).body("text/plain", "x")).await.is(415);
+    client.call("GET", APPLICATION, &[("{visitor_id}", "ann")], shop).await.is(200);
+    client.call("GET", APPLICATION, &[("{visitor_id}", "eve")], shop).await.is(404);
+    client.call("GET", APPLICATION, &[("{visitor_id}", "%01")], shop).await.is(422);
+    client.call("GET", EVENT, &[], shop).await.is(200);
+    client.call("GET", EVENT, &other, shop).await.is(200);
     let one = json!({ "add": 1, "operation_id": "one" });
-    asker.tell("POST", STOCK, one, ops).await.is(200);
+    client.send("POST", STOCK, one, ops).await.is(200);
     let two = json!({ "add": 2, "operation_id": "one" });
-    asker.tell("POST", STOCK, two, ops).await.is(409);
+    client.send("POST", STOCK, two, ops).await.is(409);
     let none = json!({ "add": 0, "operation_id": "one" });
-    asker.ask("POST", STOCK, &[], |call| ops(call).json(none)).await.is(422);
-    asker.ask("POST", STOCK, &[], |call| ops(call).json(json!({ "add": 1 }))).await.is(400);
-    asker.ask("POST", STOCK, &[], |call| ops(call).body("text/plain", "x")).await.is(415);
-    asker.ask("GET", DEAD, &[], ops).await.is(200);
+    client.call("POST", STOCK, &[], |call| ops(call).json(none)).await.is(422);
+    client.call("POST", STOCK, &[], |call| ops(call).json(json!({ "add": 1 }))).await.is(400);
+    client.call("POST", STOCK, &[], |call| ops(call).body("text/plain", "x")).await.is(415);
+    client.call("GET", DEAD, &[], ops).await.is(200);
     let path = "/v1/admin/events/coupon/dead?limit=0";
-    let wrong = ops(asker.room.call(asker.port, Method::GET, path)).send().await;
-    asker.book.note("GET", DEAD, wrong.is(400));
+    let wrong = ops(client.room.call(client.port, Method::GET, path)).send().await;
+    client.book.note("GET", DEAD, wrong.is(400));
     let letter = format!("{DEAD}/{{visitor_id}}");
     let (retry, ann) = (format!("{letter}/retry"), [("{visitor_id}", "ann")]);
-    asker.ask("POST", &retry, &ann, ops).await.is(404);
-    asker.ask("DELETE", &letter, &ann, ops).await.is(404);
-    let issuer = issuer(asker.room).await;
+    client.call("POST", &retry, &ann, ops).await.is(404);
+    client.call("DELETE", &letter, &ann, ops).await.is(404);
+    let issuer = issuer(client.room, "coupon").await;
     let dies = async || {
         let claimed = issuer.claim(1).await.expect("a claim");
         issuer.fail(claimed.fence, 1, "no", None).await.expect("an answer");
     };
     dies().await;
-    asker.ask("GET", DEAD, &[], ops).await.is(200);
-    asker.ask("POST", &retry, &ann, ops).await.is(202);
+    client.call("GET", DEAD, &[], ops).await.is(200);
+    client.call("POST", &retry, &ann, ops).await.is(202);
     dies().await;
     let all = format!("{DEAD}/retry");
-    asker.ask("POST", &all, &[], ops).await.is(202);
+    client.call("POST", &all, &[], ops).await.is(202);
     dies().await;
-    asker.ask("DELETE", &letter, &ann, ops).await.is(204);
+    client.call("DELETE", &letter, &ann, ops).await.is(204);
 }

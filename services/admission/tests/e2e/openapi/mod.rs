@@ -23,11 +23,9 @@ use crate::{
     limit_checks::LIMITS,
     room::{Call, ONE, Room},
     schema::Book,
+    shared::{IDENTITY, OPS, SHOP},
 };
 
-const IDENTITY: &str = "the-secret-between-shop-and-room";
-const OPS: &str = "ark1.the-key-of-an-operator";
-const SHOP: &str = "ark1.the-key-of-a-backend";
 const NARROW: &str = "ark1.the-key-for-another-queue";
 
 const QUEUES: &str = "[queues.later]\ncapacity = 1\njoins_at = \"2199-01-01T00:00:00Z\"\n\
@@ -49,25 +47,31 @@ const NAMED: [(&str, &str, &str); 5] = [
     ("{pool}", "reward", "unknown_pool"),
 ];
 
+/// What the tests of values have in the configuration.
+pub fn keyed() -> String {
+    format!("{ONE}{LIMITS}[targets.:name]\nmin_samples = 1\nopen_for = \"1s\"\n")
+        .replace(":name", "documented")
+}
+
 async fn start() -> Room {
     let keys = key("ops", OPS, "operator", &[])
         + &key("shop", SHOP, "backend", &[])
         + &key("narrow", NARROW, "operator", &["queues:few"]);
-    let env = [("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY)];
-    let entities = format!("{LIMITS}{TARGETS}{EVENTS}{POOLS}");
-    Room::start_with(&format!("{ONE}{QUEUES}{entities}{keys}"), &env).await
+    let limits = LIMITS.replace(":name-", "");
+    let entities = format!("{limits}{TARGETS}{EVENTS}{POOLS}");
+    Room::start_with(&format!("{ONE}{QUEUES}{entities}{keys}"), &[IDENTITY]).await
 }
 
-/// Asks, and holds the answer against the document.
-struct Asker<'a> {
+/// A client that compares each answer with the document.
+struct Client<'a> {
     room: &'a Room,
     book: Book,
     port: &'static str,
 }
 
-impl Asker<'_> {
-    /// Asks `method` of a template, with the queue `concert` and these other parts of the path.
-    async fn ask(
+impl Client<'_> {
+    /// Calls a template, with the queue `concert` and these other parts of the path.
+    async fn call(
         &self,
         method: &str,
         template: &str,
@@ -84,7 +88,7 @@ impl Asker<'_> {
     }
 
     /// The same, with a JSON body that the document must allow.
-    async fn tell(
+    async fn send(
         &self,
         method: &str,
         template: &str,
@@ -92,7 +96,7 @@ impl Asker<'_> {
         change: impl FnOnce(Call) -> Call,
     ) -> Answer {
         self.book.takes(method, template, &body);
-        self.ask(method, template, &[], |call| change(call.json(body))).await
+        self.call(method, template, &[], |call| change(call.json(body))).await
     }
 }
 

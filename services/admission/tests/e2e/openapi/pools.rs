@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Asker, OPS, SHOP};
+use super::{Client, OPS, SHOP};
 use crate::room::Call;
 
 pub const POOLS: &str = "[pools.reward]\nfunds = 100\noptions = { small = 5, large = 5000 }\n";
@@ -18,65 +18,65 @@ const CONFIRM: &str = "/v1/admin/pools/{pool}/confirm";
 const LEDGER: &str = "/v1/admin/pools/{pool}/ledger";
 const AUDIT: &str = "/v1/admin/pools/{pool}/audit";
 
-/// A hold that nobody has.
+/// A hold that does not exist.
 pub const NO_HOLD: &str = "AAAAAAAAAAAAAAAAAAAAAA";
 
 /// Calls all of it.
-pub async fn all(asker: &Asker<'_>) {
+pub async fn all(client: &Client<'_>) {
     let shop = |call: Call| call.key(SHOP);
     let ops = |call: Call| call.key(OPS);
     let refused = async |path, body: Value, status| {
-        asker.ask("POST", path, &[], |call| ops(call).json(body)).await.is(status);
+        client.call("POST", path, &[], |call| ops(call).json(body)).await.is(status);
     };
-    asker.ask("GET", POOL, &[], shop).await.is(200);
+    client.call("GET", POOL, &[], shop).await.is(200);
     let amount = |amount: u64, id: &str| json!({ "amount": amount, "operation_id": id });
     let option = |name: &str, id: &str| json!({ "option": name, "operation_id": id });
-    let held = asker.tell("POST", HOLDS, amount(10, "a"), shop).await.is(201).json();
-    asker.tell("POST", HOLDS, amount(10, "a"), shop).await.is(201);
-    asker.tell("POST", DRAWS, option("small", "b"), shop).await.is(201);
+    let held = client.send("POST", HOLDS, amount(10, "a"), shop).await.is(201).json();
+    client.send("POST", HOLDS, amount(10, "a"), shop).await.is(201);
+    client.send("POST", DRAWS, option("small", "b"), shop).await.is(201);
     for path in [HOLDS, DRAWS] {
         refused(path, amount(11, if path == HOLDS { "a" } else { "b" }), 409).await;
         refused(path, option("large", "c"), 409).await;
         refused(path, option("none", "c"), 422).await;
         refused(path, json!({ "operation_id": "c" }), 422).await;
         refused(path, json!({}), 400).await;
-        asker.ask("POST", path, &[], |call| shop(call).body("text/plain", "x")).await.is(415);
+        client.call("POST", path, &[], |call| shop(call).body("text/plain", "x")).await.is(415);
     }
     let id = held["hold_id"].as_str().expect("a hold");
     let (hold, none) = ([("{hold_id}", id)], [("{hold_id}", NO_HOLD)]);
-    asker.ask("GET", HOLD, &hold, shop).await.is(200);
-    asker.ask("POST", EXTEND, &hold, shop).await.is(200);
+    client.call("GET", HOLD, &hold, shop).await.is(200);
+    client.call("POST", EXTEND, &hold, shop).await.is(200);
     let settle = async |parts: &[(&str, &str)], body: Value| {
-        asker.ask("POST", SETTLE, parts, |call| shop(call).json(body)).await
+        client.call("POST", SETTLE, parts, |call| shop(call).json(body)).await
     };
-    asker.book.takes("POST", SETTLE, &json!({ "amount": 4 }));
+    client.book.takes("POST", SETTLE, &json!({ "amount": 4 }));
     settle(&hold, json!({ "amount": 11 })).await.refuses(422, "invalid_value");
     settle(&hold, json!({})).await.is(400);
-    asker.ask("POST", SETTLE, &hold, |call| shop(call).body("text/plain", "x")).await.is(415);
+    client.call("POST", SETTLE, &hold, |call| shop(call).body("text/plain", "x")).await.is(415);
     settle(&hold, json!({ "amount": 4 })).await.is(200);
     settle(&hold, json!({ "amount": 5 })).await.refuses(409, "hold_settled");
-    asker.ask("GET", HOLD, &hold, shop).await.is(200);
-    asker.ask("POST", EXTEND, &hold, shop).await.refuses(409, "hold_settled");
-    asker.ask("DELETE", HOLD, &hold, shop).await.refuses(409, "hold_settled");
-    let other = asker.tell("POST", HOLDS, option("small", "d"), shop).await.is(201).json();
+    client.call("GET", HOLD, &hold, shop).await.is(200);
+    client.call("POST", EXTEND, &hold, shop).await.refuses(409, "hold_settled");
+    client.call("DELETE", HOLD, &hold, shop).await.refuses(409, "hold_settled");
+    let other = client.send("POST", HOLDS, option("small", "d"), shop).await.is(201).json();
     let other = [("{hold_id}", other["hold_id"].as_str().expect("a hold"))];
-    asker.ask("DELETE", HOLD, &other, shop).await.is(204);
+    client.call("DELETE", HOLD, &other, shop).await.is(204);
     settle(&other, json!({ "amount": 1 })).await.refuses(409, "hold_cancelled");
-    asker.ask("GET", HOLD, &none, shop).await.refuses(404, "unknown_hold");
-    asker.ask("DELETE", HOLD, &none, shop).await.refuses(404, "unknown_hold");
-    asker.ask("POST", EXTEND, &none, shop).await.refuses(404, "unknown_hold");
+    client.call("GET", HOLD, &none, shop).await.refuses(404, "unknown_hold");
+    client.call("DELETE", HOLD, &none, shop).await.refuses(404, "unknown_hold");
+    client.call("POST", EXTEND, &none, shop).await.refuses(404, "unknown_hold");
     settle(&[("{hold_id}", "x")], json!({ "amount": 1 })).await.refuses(404, "unknown_hold");
 
-    asker.tell("POST", FUNDS, amount(50, "f"), ops).await.is(200);
+    client.send("POST", FUNDS, amount(50, "f"), ops).await.is(200);
     refused(FUNDS, amount(51, "f"), 409).await;
     refused(FUNDS, amount(9_007_199_254_740_991, "g"), 422).await;
     refused(FUNDS, json!({}), 400).await;
-    asker.ask("POST", FUNDS, &[], |call| ops(call).body("text/plain", "x")).await.is(415);
-    asker.ask("POST", CONFIRM, &[], ops).await.is(200);
-    asker.ask("GET", LEDGER, &[], ops).await.is(200);
+    client.call("POST", FUNDS, &[], |call| ops(call).body("text/plain", "x")).await.is(415);
+    client.call("POST", CONFIRM, &[], ops).await.is(200);
+    client.call("GET", LEDGER, &[], ops).await.is(200);
     let page =
-        asker.room.call("service", reqwest::Method::GET, "/v1/admin/pools/reward/ledger?limit=0");
-    asker.book.note("GET", LEDGER, page.key(OPS).send().await.is(400));
-    let audit = asker.ask("POST", AUDIT, &[], ops).await.is(200).json();
+        client.room.call("service", reqwest::Method::GET, "/v1/admin/pools/reward/ledger?limit=0");
+    client.book.note("GET", LEDGER, page.key(OPS).send().await.is(400));
+    let audit = client.call("POST", AUDIT, &[], ops).await.is(200).json();
     assert_eq!(audit["holds"], true, "{audit}");
 }

@@ -4,15 +4,15 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    ADMIN, Asker, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SHOP, TOKENS, events, limits, methods, pools,
-    start, targets, well_formed,
+    ADMIN, Client, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SHOP, TOKENS, events, limits, methods,
+    pools, start, targets, well_formed,
 };
 use crate::{room::Call, schema::Book};
 
 #[tokio::test]
 async fn the_service_port_answers_as_documented() {
     let room = start().await;
-    let asker = Asker { book: Book::of(&room, "service").await, room: &room, port: "service" };
+    let client = Client { book: Book::of(&room, "service").await, room: &room, port: "service" };
     let ops = |call: Call| call.key(OPS);
     let (renew, place) =
         ("/v1/queues/{queue}/places/{place}/renew", "/v1/queues/{queue}/places/{place}");
@@ -20,23 +20,23 @@ async fn the_service_port_answers_as_documented() {
     let ticket = format!("{places}/{{ticket}}");
 
     let ana = json!({ "visitor_id": "ana" });
-    let joined = asker.tell("POST", TOKENS, ana.clone(), |call| call.key(SHOP)).await;
+    let joined = client.send("POST", TOKENS, ana.clone(), |call| call.key(SHOP)).await;
     let token = joined.is(201).token();
-    asker.tell("POST", TOKENS, ana, |call| call.key(SHOP)).await.is(200);
+    client.send("POST", TOKENS, ana, |call| call.key(SHOP)).await.is(200);
     let empty = |call: Call| call.key(SHOP).json(json!({ "visitor_id": "" }));
-    asker.ask("POST", TOKENS, &[], empty).await.is(422);
-    asker.ask("POST", TOKENS, &[], |call| call.key(SHOP).json(json!({}))).await.is(400);
-    asker.ask("POST", TOKENS, &[], |call| call.key(SHOP).body("text/plain", "x")).await.is(415);
+    client.call("POST", TOKENS, &[], empty).await.is(422);
+    client.call("POST", TOKENS, &[], |call| call.key(SHOP).json(json!({}))).await.is(400);
+    client.call("POST", TOKENS, &[], |call| call.key(SHOP).body("text/plain", "x")).await.is(415);
     let later = |call: Call| call.key(SHOP).json(json!({ "visitor_id": "bob" }));
-    asker.ask("POST", TOKENS, &[("{queue}", "later")], later).await.is(503);
+    client.call("POST", TOKENS, &[("{queue}", "later")], later).await.is(503);
 
     let gate = room.authorize(&token).await;
     let handle = [("{place}", gate.is(200).header("x-anteroom-place"))];
-    asker.ask("POST", renew, &handle, |call| call.key(SHOP)).await.is(200);
-    asker.ask("POST", renew, &[("{place}", "x")], ops).await.is(400);
-    asker.ask("DELETE", place, &[("{place}", "x")], ops).await.is(400);
-    asker.ask("GET", QUEUE, &[], ops).await.is(200);
-    asker.ask("GET", ADMIN, &[], ops).await.is(200);
+    client.call("POST", renew, &handle, |call| call.key(SHOP)).await.is(200);
+    client.call("POST", renew, &[("{place}", "x")], ops).await.is(400);
+    client.call("DELETE", place, &[("{place}", "x")], ops).await.is(400);
+    client.call("GET", QUEUE, &[], ops).await.is(200);
+    client.call("GET", ADMIN, &[], ops).await.is(200);
 
     let all = json!({
         "state": "paused", "reason": "a test", "capacity": 5, "batch": 10, "interval_ms": 1_000,
@@ -55,53 +55,53 @@ async fn the_service_port_answers_as_documented() {
         .collect::<serde_json::Map<_, _>>()
         .into();
     for body in [all, none] {
-        asker.tell("PATCH", ADMIN, body, ops).await.is(200);
-        asker.ask("GET", ADMIN, &[], ops).await.is(200);
+        client.send("PATCH", ADMIN, body, ops).await.is(200);
+        client.call("GET", ADMIN, &[], ops).await.is(200);
     }
-    asker.ask("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "capacity": 0 }))).await.is(422);
-    asker.ask("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "x": 0 }))).await.is(400);
+    client.call("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "capacity": 0 }))).await.is(422);
+    client.call("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "x": 0 }))).await.is(400);
 
     for (number, status) in [("1", 200), ("9", 404), ("0", 400)] {
-        asker.ask("GET", &ticket, &[("{ticket}", number)], ops).await.is(status);
+        client.call("GET", &ticket, &[("{ticket}", number)], ops).await.is(status);
     }
-    asker.ask("GET", &places, &[], ops).await.is(200);
+    client.call("GET", &places, &[], ops).await.is(200);
     let page = room.call("service", Method::GET, "/v1/admin/queues/concert/places?limit=0");
-    asker.book.note("GET", &places, page.key(OPS).send().await.is(400));
-    asker.ask("DELETE", &ticket, &[("{ticket}", "1")], ops).await.is(204);
-    asker.ask("GET", &ticket, &[("{ticket}", "1")], ops).await.is(200);
-    asker.ask("POST", renew, &handle, ops).await.is(410);
-    asker.ask("DELETE", place, &handle, ops).await.is(204);
-    asker.ask("POST", &reset, &[], ops).await.is(202);
+    client.book.note("GET", &places, page.key(OPS).send().await.is(400));
+    client.call("DELETE", &ticket, &[("{ticket}", "1")], ops).await.is(204);
+    client.call("GET", &ticket, &[("{ticket}", "1")], ops).await.is(200);
+    client.call("POST", renew, &handle, ops).await.is(410);
+    client.call("DELETE", place, &handle, ops).await.is(204);
+    client.call("POST", &reset, &[], ops).await.is(202);
     for (name, status) in [("concert", 409), ("old", 204), ("Old", 400)] {
-        asker.ask("DELETE", ADMIN, &[("{queue}", name)], ops).await.is(status);
+        client.call("DELETE", ADMIN, &[("{queue}", name)], ops).await.is(status);
     }
 
-    limits::all(&asker).await;
-    targets::all(&asker).await;
-    events::all(&asker).await;
-    pools::all(&asker).await;
+    limits::all(&client).await;
+    targets::all(&client).await;
+    events::all(&client).await;
+    pools::all(&client).await;
 
     let operations: Vec<_> =
-        asker.book.operations().map(|(path, method, _)| (path, method)).collect();
+        client.book.operations().map(|(path, method, _)| (path, method)).collect();
     for (path, method) in operations.into_iter().filter(|(path, _)| path.starts_with("/v1/")) {
         let other = [("{hold_id}", NO_HOLD), ("{visitor_id}", "ann")];
         let parts = [("{ticket}", "1"), handle[0], other[0], other[1]];
         let method = method.to_uppercase();
         let kind = NAMED.iter().find(|(part, ..)| path.contains(part));
-        asker.ask(&method, path, &parts, |call| call).await.refuses(401, "key_missing");
-        asker.ask(&method, path, &parts, |call| call.key("x")).await.refuses(401, "key_invalid");
-        // Else what it is about stands in the body.
+        client.call(&method, path, &parts, |call| call).await.refuses(401, "key_missing");
+        client.call(&method, path, &parts, |call| call.key("x")).await.refuses(401, "key_invalid");
+        // Else the body names the entity.
         let Some((part, _, unknown)) = kind else { continue };
-        asker
-            .ask(&method, path, &parts, |call| call.key(NARROW))
+        client
+            .call(&method, path, &parts, |call| call.key(NARROW))
             .await
             .refuses(403, "key_forbidden");
         let none = [(*part, "none"), parts[0], parts[1], parts[2], parts[3]];
         if (&*method, path) != ("DELETE", ADMIN) {
-            asker.ask(&method, path, &none, ops).await.refuses(404, unknown);
+            client.call(&method, path, &none, ops).await.refuses(404, unknown);
         }
     }
-    asker.book.is_complete();
-    well_formed(&asker.book);
-    methods(&room, &asker.book, "service").await;
+    client.book.is_complete();
+    well_formed(&client.book);
+    methods(&room, &client.book, "service").await;
 }

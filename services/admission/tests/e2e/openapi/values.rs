@@ -1,4 +1,4 @@
-//! What the documents say of values, and what the calls do with them, is the same.
+//! The documents and the calls agree on the rules of values.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,15 +6,16 @@ use serde_json::json;
 use super::events::{APPLICATIONS, STOCK};
 use super::limits::CHECK;
 use super::targets::OUTCOMES;
-use super::{ADMIN, OPS, SHOP, TOKENS, start};
+use super::{ADMIN, OPS, SHOP, TOKENS};
+use crate::room::Room;
 use crate::schema::Book;
 
-const UPLOAD: &str = "/v1/limits/upload/check";
-const REPORT: &str = "/v1/targets/shop/outcomes";
+const UPLOAD: &str = "/v1/limits/:name-upload/check";
+const REPORT: &str = "/v1/targets/:name/outcomes";
 
 #[tokio::test]
-async fn identifiers_keep_to_their_rule_wherever_they_stand() {
-    let room = start().await;
+async fn identifiers_keep_to_their_rule_in_every_body() {
+    let room = Room::with_keys("documented").await;
     let service = Book::of(&room, "service").await;
     let long = "x".repeat(128);
     for (text, good) in [
@@ -32,7 +33,7 @@ async fn identifiers_keep_to_their_rule_wherever_they_stand() {
         ("\u{7f}", false),
     ] {
         for (template, path, body) in [
-            (TOKENS, "/v1/queues/concert/tokens", json!({ "visitor_id": text })),
+            (TOKENS, "/v1/queues/:name/tokens", json!({ "visitor_id": text })),
             (CHECK, UPLOAD, json!({ "key": text })),
             (CHECK, UPLOAD, json!({ "key": "a", "group": text })),
             (CHECK, UPLOAD, json!({ "key": "a", "id": text, "group": "b" })),
@@ -49,7 +50,7 @@ async fn identifiers_keep_to_their_rule_wherever_they_stand() {
 
 #[tokio::test]
 async fn an_idempotency_key_keeps_to_its_rule() {
-    let room = start().await;
+    let room = Room::with_keys("documented").await;
     let public = Book::of(&room, "public").await;
     let key = |length: usize, with: &str| format!("{}{with}", "k".repeat(length));
     for (key, good) in [
@@ -61,7 +62,7 @@ async fn an_idempotency_key_keeps_to_its_rule() {
         (key(22, " k"), false),
     ] {
         let allowed = public.allows_parameter("post", TOKENS, "Idempotency-Key", &json!(key));
-        let join = room.post("/v1/queues/concert/tokens").header("idempotency-key", &key);
+        let join = room.post("/v1/queues/:name/tokens").header("idempotency-key", &key);
         let taken = join.json(json!({})).send().await.status < 300;
         assert_eq!((allowed, taken), (good, good), "{key:?}");
     }
@@ -69,12 +70,12 @@ async fn an_idempotency_key_keeps_to_its_rule() {
 
 #[tokio::test]
 async fn tickets_and_pages_of_places_keep_to_their_rules() {
-    let room = start().await;
+    let room = Room::with_keys("documented").await;
     let service = Book::of(&room, "service").await;
     let path = format!("{ADMIN}/places/{{ticket}}");
     for (ticket, good) in [(1_u64, true), (0, false), ((1 << 53) - 1, true), (1 << 53, false)] {
         let allowed = service.allows_parameter("get", &path, "ticket", &json!(ticket));
-        let look = format!("/v1/admin/queues/concert/places/{ticket}");
+        let look = format!("/v1/admin/queues/:name/places/{ticket}");
         let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
         assert_eq!((allowed, looked != 400), (good, good), "{ticket}");
     }
@@ -94,7 +95,7 @@ async fn tickets_and_pages_of_places_keep_to_their_rules() {
     ] {
         let allowed = service.allows_parameter("get", &path, name, &value);
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let look = format!("/v1/admin/queues/concert/places?{name}={text}");
+        let look = format!("/v1/admin/queues/:name/places?{name}={text}");
         let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
         assert_eq!((allowed, looked != 400), (good, good), "{name}={value}");
     }
@@ -102,23 +103,23 @@ async fn tickets_and_pages_of_places_keep_to_their_rules() {
 
 #[tokio::test]
 async fn a_reason_keeps_to_its_rule() {
-    let room = start().await;
+    let room = Room::with_keys("documented").await;
     let service = Book::of(&room, "service").await;
     for (reason, good) in [("a", true), ("-", true), ("", false), ("a\u{7}", false)] {
         let body = json!({ "reason": reason });
         let allowed = service.allows("patch", ADMIN, &body);
-        let call = room.call("service", Method::PATCH, "/v1/admin/queues/concert").key(OPS);
+        let call = room.call("service", Method::PATCH, "/v1/admin/queues/:name").key(OPS);
         let taken = call.json(body).send().await.status == 200;
         assert_eq!((allowed, taken), (good, good), "{reason:?}");
     }
 }
 
 #[tokio::test]
-async fn a_body_is_needed_where_the_document_says_so() {
-    let room = start().await;
+async fn a_body_is_needed_where_the_document_requires_it() {
+    let room = Room::with_keys("documented").await;
     let empty = [
-        ("public", "POST", "/v1/queues/concert/tokens", 201),
-        ("service", "PATCH", "/v1/admin/queues/concert", 200),
+        ("public", "POST", "/v1/queues/:name/tokens", 201),
+        ("service", "PATCH", "/v1/admin/queues/:name", 200),
     ];
     for (port, method, path, status) in empty {
         let method = Method::from_bytes(method.as_bytes()).expect("a method");
@@ -140,7 +141,7 @@ async fn a_body_is_needed_where_the_document_says_so() {
 
 #[tokio::test]
 async fn every_parameter_has_a_rule() {
-    let room = start().await;
+    let room = Room::with_keys("documented").await;
     for port in ["public", "service"] {
         for (path, method, operation) in Book::of(&room, port).await.operations() {
             for parameter in operation["parameters"].as_array().into_iter().flatten() {

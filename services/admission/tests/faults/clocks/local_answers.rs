@@ -1,4 +1,4 @@
-//! A leap ends sessions at once, and a gate that answers by itself has not heard of it yet.
+//! A leap ends sessions at once, and a gate with local answers does not know of it yet.
 
 use anteroom_testkit::{
     Clock, Deployment, Redis,
@@ -15,7 +15,7 @@ const QUEUE: &str = "[queues.desk]\ncapacity = 1\nclaim_ttl = \"1m\"\nsession_tt
 const LEAPS: u32 = 20;
 
 #[tokio::test]
-async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_given_away() {
+async fn promise_01_no_visitor_passes_once_the_slot_that_a_leap_freed_is_given_away() {
     let _shared = machine(LIGHT).await;
     let site = Deployment::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
@@ -25,18 +25,18 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
         let answers = "anteroom_gate_answers_total{answer=\"local\"}";
         admission.metric(answers).await.unwrap_or(0.0)
     };
-    let is_active = |told: &Shown| matches!(told, Shown::Active { .. });
+    let is_active = |shown: &Shown| matches!(shown, Shown::Active { .. });
     let mut holder = Caller::new(&scene, 0);
-    holder.ask_until(Call::Join, |told| matches!(told, Shown::Ready { .. })).await;
+    holder.ask_until(Call::Join, |shown| matches!(shown, Shown::Ready { .. })).await;
     let mut ended_by_leaps = 0;
     for visitor in 1..=LEAPS {
         let mut next = Caller::new(&scene, visitor);
-        next.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+        next.ask_until(Call::Join, |shown| *shown != Shown::Nothing).await;
         holder.ask_until(Call::Claim, is_active).await;
         // Some ticks later, and at any moment between two of them.
         let least = rand::random_range(4_400..4_700);
         let is_older =
-            |told: &Shown| !matches!(told, Shown::Active { left_ms } if *left_ms > least);
+            |shown: &Shown| !matches!(shown, Shown::Active { left_ms } if *left_ms > least);
         holder.ask_until(Call::Place, is_older).await;
         let before = by_itself().await;
         let mut passes = true;
@@ -63,7 +63,7 @@ async fn promise_01_nobody_passes_any_more_once_the_slot_that_a_leap_freed_is_gi
         let (last_pass, given_away) = tokio::join!(gate, line);
         assert!(
             last_pass < given_away,
-            "visitor {} was let pass by a request sent {} µs after the next one's turn was told",
+            "visitor {} was let pass by a request sent {} µs after the next one's turn was shown",
             holder.visitor,
             last_pass - given_away,
         );

@@ -11,26 +11,26 @@ use jiff::{Timestamp, fmt::rfc2822};
 /// Ten minutes, longer than any turn, session or absence in these tests.
 const WRONG: i64 = 600;
 
-/// A time that a process tells now shows that its clock is off by so many seconds. What a busy
+/// A time that a process returns now shows that its clock is off by so many seconds. What a busy
 /// machine adds is far less than a minute.
-fn is_off_by(told: i64, seconds: i64) {
-    let off = told - Timestamp::now().as_second();
+fn is_off_by(shown: i64, seconds: i64) {
+    let off = shown - Timestamp::now().as_second();
     assert!((off - seconds).abs() < 60, "the clock is off by {off} s, not {seconds} s");
 }
 
-/// The same for a service, which tells the time in its answers.
+/// The same for a service, whose answers have the time.
 async fn service_is_off_by(service: &Service, seconds: i64) {
     let answer = reqwest::get(format!("{}/livez", service.url("metrics"))).await;
     let answer = answer.expect("the metrics port answers");
     let date = answer.headers()["date"].to_str().expect("a date");
-    let told = rfc2822::DateTimeParser::new().parse_timestamp(date).expect("a date");
-    is_off_by(told.as_second(), seconds);
+    let shown = rfc2822::DateTimeParser::new().parse_timestamp(date).expect("a date");
+    is_off_by(shown.as_second(), seconds);
 }
 
 /// The same for the store.
 async fn store_is_off_by(redis: &Redis, seconds: i64) {
-    let (told, _) = redis.run::<(i64, i64)>(&["TIME"]).await;
-    is_off_by(told, seconds);
+    let (shown, _) = redis.run::<(i64, i64)>(&["TIME"]).await;
+    is_off_by(shown, seconds);
 }
 
 /// Lets the store's clock leap.

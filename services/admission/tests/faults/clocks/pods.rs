@@ -70,7 +70,7 @@ async fn promises_01_to_05_hold_and_every_journey_ends_with_pods_clocks_wrong_by
     let ended = crowd.visit(&scene, 8 * PATIENCE).await;
     let busiest = scene.record.hold_to(&stage::rules());
     assert!(busiest.inside > 20, "the room was full, for nearly all to see");
-    assert_eq!(ended.unfinished, 0, "everybody's visit came to its end");
+    assert_eq!(ended.unfinished, 0, "every visit came to its end");
     let served = ended.done.iter().filter(|habit| **habit <= Habit::ManyTabs).count();
     assert!(served * 10 > ended.done.len() * 7, "{served} served");
     for scheduler in &pods.schedulers {
@@ -85,17 +85,17 @@ async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods
     let pods = Pods::start().await;
     let scene = pods.scene("desk");
     let mut visitor = Caller::new(&scene, 1);
-    visitor.ask_until(Call::Join, |told| matches!(told, Shown::Ready { .. })).await;
+    visitor.ask_until(Call::Join, |shown| matches!(shown, Shown::Ready { .. })).await;
     visitor.turn_to_the_next_door();
-    visitor.ask_until(Call::Claim, |told| matches!(told, Shown::Active { .. })).await;
+    visitor.ask_until(Call::Claim, |shown| matches!(shown, Shown::Active { .. })).await;
     let claimed = scene.record.now();
-    // To its end, each time by the other door. That it does not end before what any of them told is
-    // the record's to say.
+    // To its end, each time by the other door. The record checks that it does not end before
+    // what any of them returned.
     loop {
         visitor.turn_to_the_next_door();
-        match visitor.ask_until(Call::Place, |told| *told != Shown::Nothing).await {
+        match visitor.ask_until(Call::Place, |shown| *shown != Shown::Nothing).await {
             Shown::Active { left_ms } => assert!(left_ms <= 5_000, "{left_ms}"),
-            told => break assert_eq!(told, Shown::Gone { reason: "expired".to_owned() }),
+            shown => break assert_eq!(shown, Shown::Gone { reason: "expired".to_owned() }),
         }
         let lasted = Duration::from_micros(scene.record.now() - claimed);
         assert!(lasted < PATIENCE, "still active after {lasted:?}");
@@ -118,16 +118,16 @@ async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and
         answer.expect("an answer").status().as_u16()
     };
     // The pods have the store's time from their last look at it, a second ago or more.
-    for (seconds, told) in [(0, [200, 201]), (WRONG, [401, 401]), (0, [200, 200])] {
+    for (seconds, statuses) in [(0, [200, 201]), (WRONG, [401, 401]), (0, [200, 200])] {
         leap(&pods.site.redis, seconds).await;
         for pod in &pods.admissions {
-            until("it is judged so", PATIENCE, async || told.contains(&join(pod).await)).await;
+            until("it is judged so", PATIENCE, async || statuses.contains(&join(pod).await)).await;
         }
     }
 }
 
-/// One window for all: what one pod was told counts at the other, and the store's clock alone says
-/// when the target is tried again.
+/// One window for all: a report to one pod counts at the other, and the clock of Redis alone decides
+/// when the target is half open.
 #[tokio::test]
 async fn promise_12_a_target_is_the_same_at_every_pod_whatever_their_clocks_say() {
     let _shared = machine(LIGHT).await;
@@ -149,10 +149,10 @@ async fn promise_12_a_target_is_the_same_at_every_pod_whatever_their_clocks_say(
     for n in 1..=4 {
         before = Instant::now();
         let reporter = format!("pod-{}", n % 2);
-        let told = record(n % 2, json!({ "success": n == 1, "reporter": reporter })).await;
-        assert_eq!(told["successes"], 1, "{told}");
-        assert_eq!(told["failures"], n - 1, "{told}");
-        assert_eq!(told["fallback"], n == 4, "{told}");
+        let shown = record(n % 2, json!({ "success": n == 1, "reporter": reporter })).await;
+        assert_eq!(shown["successes"], 1, "{shown}");
+        assert_eq!(shown["failures"], n - 1, "{shown}");
+        assert_eq!(shown["fallback"], n == 4, "{shown}");
     }
     until("it is tried again", PATIENCE, async || {
         let looked = http.get(target(0)).send().await.expect("an answer");

@@ -1,5 +1,5 @@
-//! The store's clock leaps under visitors who wait, are ready and are active: nobody expires, and
-//! the line goes on at once.
+//! The store's clock leaps under visitors who wait, are ready and are active: no visitor expires,
+//! and the line goes on at once.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ const QUEUE: &str = "[queues.hall]\ncapacity = 6\nbatch = 20\ninterval = \"2s\"\
     claim_ttl = \"8m\"\nsession_ttl = \"8m\"\nidle_ttl = \"8m\"\nkeep_ttl = \"8m\"\njoins_per_address = \"none\"\n\
         places_per_address = 0\nrequests_per_place = 0\n";
 const TTL_MS: u64 = 480_000;
-/// So much of anybody's time a leap takes at most, in microseconds.
+/// So much of a visitor's time a leap takes at most, in microseconds.
 const STEP: u64 = 5_000_000;
 /// What rounding to milliseconds hides.
 const ROUNDING: u64 = 1_000;
 /// So soon the next turn is given after the leap, or after the store's return.
 const SOON: Duration = Duration::from_secs(2);
 
-/// Says something of the place.
-fn is_known(told: &Shown) -> bool {
-    *told != Shown::Nothing
+/// The answer is about the place.
+fn is_known(shown: &Shown) -> bool {
+    *shown != Shown::Nothing
 }
 
-/// A visitor inside, and until when it was told to be (µs of the record's clock).
+/// A visitor inside, and the end of its time (µs of the record's clock).
 struct Inside {
     caller: Caller,
     until: u64,
@@ -76,31 +76,31 @@ impl Hall {
                 hall.first_ready_claims().await;
             }
         }
-        hall.nobody_expires().await;
+        hall.no_visitor_expires().await;
         hall
     }
 
     async fn head_is_ready(&mut self) {
         let mut caller = self.waiting.remove(0);
-        let waits = |told: &Shown| matches!(told, Shown::Waiting { .. } | Shown::Nothing);
-        let told = caller.ask_until(Call::Place, |told| !waits(told)).await;
-        assert!(matches!(told, Shown::Ready { .. }), "it stood in line: {told:?}");
+        let waits = |shown: &Shown| matches!(shown, Shown::Waiting { .. } | Shown::Nothing);
+        let shown = caller.ask_until(Call::Place, |shown| !waits(shown)).await;
+        assert!(matches!(shown, Shown::Ready { .. }), "it stood in line: {shown:?}");
         self.ready.push(Inside { caller, until: 0 });
     }
 
     async fn first_ready_claims(&mut self) {
         let mut inside = self.ready.remove(0);
-        let told = inside.caller.ask_until(Call::Claim, is_known).await;
-        assert!(matches!(told, Shown::Active { .. }), "it had its turn: {told:?}");
+        let shown = inside.caller.ask_until(Call::Claim, is_known).await;
+        assert!(matches!(shown, Shown::Active { .. }), "it had its turn: {shown:?}");
         self.active.push(Inside { until: 0, ..inside });
     }
 
     /// Two leave, and the first two of the line get their slots: one might be left of a slice from
-    /// before. Nobody else is moved by it. Returns how long after `since` the second turn was
+    /// before. No other visitor moves. Returns how long after `since` the second turn was
     /// given.
     async fn goes_on(&mut self, since: u64) -> Duration {
         for mut leaves in self.active.drain(..2) {
-            leaves.caller.ask_until(Call::Leave, |told| matches!(told, Shown::Gone { .. })).await;
+            leaves.caller.ask_until(Call::Leave, |shown| matches!(shown, Shown::Gone { .. })).await;
         }
         for _ in 0..2 {
             self.head_is_ready().await;
@@ -109,27 +109,31 @@ impl Hall {
         for _ in 0..2 {
             self.first_ready_claims().await;
         }
-        self.nobody_expires().await;
+        self.no_visitor_expires().await;
         took
     }
 
     /// Everyone is where they were, and has lost at most a step since they last looked.
-    async fn nobody_expires(&mut self) {
+    async fn no_visitor_expires(&mut self) {
         for inside in self.active.iter_mut().chain(&mut self.ready) {
             inside.looks(&self.record).await;
         }
         for inside in &mut self.active {
-            let told = inside.caller.ask_until(Call::Authorize, is_known).await;
-            assert!(matches!(told, Shown::Active { .. }), "it passes at the gate: {told:?}");
+            let shown = inside.caller.ask_until(Call::Authorize, is_known).await;
+            assert!(matches!(shown, Shown::Active { .. }), "it passes at the gate: {shown:?}");
         }
         for (ahead, caller) in (0..).zip(&mut self.waiting) {
-            let told = caller.ask_until(Call::Place, is_known).await;
-            assert_eq!(told, Shown::Waiting { position: Some(ahead + 1) }, "the line is as it was");
+            let shown = caller.ask_until(Call::Place, is_known).await;
+            assert_eq!(
+                shown,
+                Shown::Waiting { position: Some(ahead + 1) },
+                "the line is as it was"
+            );
         }
         assert_eq!((self.active.len(), self.ready.len()), (3, 3));
     }
 
-    /// No service had to be started anew.
+    /// No service had to be restarted.
     fn ends_well(mut self) {
         for service in [&mut self.admission, &mut self.scheduler] {
             assert!(service.process.try_exit().is_none(), "{}", service.process.stdout());
@@ -140,10 +144,10 @@ impl Hall {
 impl Inside {
     async fn looks(&mut self, record: &Record) {
         let sent = record.now();
-        let told = self.caller.ask_until(Call::Place, is_known).await;
+        let shown = self.caller.ask_until(Call::Place, is_known).await;
         let received = record.now();
-        let (Shown::Active { left_ms } | Shown::Ready { left_ms }) = told else {
-            panic!("visitor {} was inside, and is {told:?}", self.caller.visitor)
+        let (Shown::Active { left_ms } | Shown::Ready { left_ms }) = shown else {
+            panic!("visitor {} was inside, and is {shown:?}", self.caller.visitor)
         };
         assert!(left_ms <= TTL_MS, "visitor {} gained time: {left_ms} ms", self.caller.visitor);
         let at_most = received + 1_000 * left_ms;
@@ -166,7 +170,7 @@ fn were_soon(took: &[Duration]) -> bool {
 }
 
 /// Ten minutes ahead and back, again and again.
-async fn leaps_expire_nobody(local_answers: bool) {
+async fn leaps_expire_no_visitor(local_answers: bool) {
     let mut hall = Hall::open(Redis::builder(), local_answers).await;
     let (mut ahead, mut back) = (Vec::new(), Vec::new());
     while !(were_soon(&ahead) && were_soon(&back)) {
@@ -180,17 +184,17 @@ async fn leaps_expire_nobody(local_answers: bool) {
 }
 
 #[tokio::test]
-async fn promise_12_leaps_of_the_stores_clock_expire_nobody_and_the_line_goes_on() {
-    leaps_expire_nobody(false).await;
+async fn promise_12_leaps_of_the_stores_clock_expire_no_visitor_and_the_line_goes_on() {
+    leaps_expire_no_visitor(false).await;
 }
 
 #[tokio::test]
-async fn promise_12_leaps_of_the_stores_clock_expire_nobody_with_local_answers() {
-    leaps_expire_nobody(true).await;
+async fn promise_12_leaps_of_the_stores_clock_expire_no_visitor_with_local_answers() {
+    leaps_expire_no_visitor(true).await;
 }
 
 #[tokio::test]
-async fn promise_05_a_store_away_for_twenty_minutes_expires_nobody_and_the_line_goes_on() {
+async fn promise_05_a_store_away_for_twenty_minutes_expires_no_visitor_and_the_line_goes_on() {
     let mut hall = Hall::open(Redis::builder().durable(), false).await;
     let (mut took, mut seconds) = (Vec::new(), 0);
     while !were_soon(&took) {

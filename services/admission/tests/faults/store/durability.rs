@@ -9,7 +9,7 @@ use anteroom_testkit::{
 
 use crate::stage::Stage;
 
-/// How many places were told that they were lost; none of them was acknowledged before `from`.
+/// How many places were shown as lost; none of them was acknowledged before `from`.
 fn lost_since(stage: &Stage, from: u64) -> usize {
     let lines = stage.record.lines();
     let acknowledged: HashSet<_> = lines
@@ -53,7 +53,7 @@ async fn everysec_loses_the_last_second_and_those_join_again() {
     stage.recovers(back).await;
     stage.ends_well().await;
     let lost = lost_since(&stage, from);
-    assert!(lost > 0, "joins of the last second are told that they were lost");
+    assert!(lost > 0, "joins of the last second are shown as lost");
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_snapshot_loses_what_came_after_it() {
     stage.loses(saved, back);
     stage.recovers(back).await;
     stage.ends_well().await;
-    assert!(lost_since(&stage, saved) > 0, "a join after the snapshot is told that it was lost");
+    assert!(lost_since(&stage, saved) > 0, "a join after the snapshot is shown as lost");
 }
 
 #[tokio::test]
@@ -84,7 +84,7 @@ async fn what_was_done_after_the_snapshot_is_undone() {
     let mut site = Deployment::new(redis, queue, &[]);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
     let scene = Scene::new(Doors::new([admission.url("public")]), "hall");
-    let heard = |told: &Shown| *told != Shown::Nothing;
+    let heard = |shown: &Shown| *shown != Shown::Nothing;
     let [mut claims, mut finishes, mut joins, mut other] =
         [1, 2, 3, 4].map(|visitor| Caller::new(&scene, visitor));
     for visitor in [&mut claims, &mut finishes] {
@@ -103,8 +103,8 @@ async fn what_was_done_after_the_snapshot_is_undone() {
     assert_eq!(joins.ask(Call::Place).await.shown, lost);
     assert_eq!(other.ask(Call::Join).await.ticket, Some(3), "a ticket is given again");
     assert_eq!(joins.ask(Call::Leave).await.status, Some(204));
-    let told = other.ask(Call::Place).await.shown;
-    assert_eq!(told, Shown::Waiting { position: Some(1) }, "another's token does nothing to it");
+    let shown = other.ask(Call::Place).await.shown;
+    assert_eq!(shown, Shown::Waiting { position: Some(1) }, "another's token does nothing to it");
     assert_eq!(joins.ask(Call::Place).await.shown, lost);
 }
 
@@ -120,7 +120,7 @@ async fn without_a_file_a_new_life_begins_and_all_join_again() {
     stage.loses(killed, back);
     stage.recovers(back).await;
     stage.ends_well().await;
-    assert!(lost_since(&stage, 0) > 20, "those who waited are told that their place was lost");
+    assert!(lost_since(&stage, 0) > 20, "the places of those who waited are shown as lost");
     let lines = stage.record.lines();
     let epochs = |is: &dyn Fn(u64) -> bool| {
         let given = lines.iter().filter(|line| is(line.sent)).filter_map(|line| line.given);
@@ -158,5 +158,5 @@ async fn a_replica_that_lags_loses_what_it_had_not_received() {
     stage.recovers(back).await;
     stage.ends_well().await;
     let lost = lost_since(&stage, lags);
-    assert!(lost > 0, "a join that the replica had not received is told that it was lost");
+    assert!(lost > 0, "a join that the replica had not received is shown as lost");
 }

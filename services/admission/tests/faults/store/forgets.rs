@@ -5,7 +5,7 @@ use anteroom_testkit::{PATIENCE, Redis, until, witness::Line};
 use crate::stage::Stage;
 
 #[tokio::test]
-async fn scripts_that_are_flushed_again_and_again_are_noticed_by_nobody() {
+async fn scripts_that_are_flushed_again_and_again_are_noticed_by_no_visitor() {
     // A machine that is busy for a moment is no fault of the scripts.
     let patient =
         [("ANTEROOM_STORE__COMMAND_TIMEOUT", "10s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "20s")];

@@ -1,5 +1,5 @@
-//! The store is stuck, full or read-only: visitors go on when that is over, and whoever is on call
-//! sees it in metrics and log; the probes stay as they are.
+//! Redis is stuck, full or read-only: visitors go on when that is over. Metrics and log show it to
+//! the engineer on call; the probes stay as they are.
 
 use anteroom_testkit::{
     PATIENCE, Redis, until,
@@ -14,7 +14,7 @@ async fn promise_05_a_frozen_store_shows_in_metrics_and_log_and_all_goes_on_afte
     stage.fills().await;
     stage.until_both_see_the_store(true).await;
     let mut visitor = stage.caller();
-    visitor.ask_until(Call::Join, |told| *told != Shown::Nothing).await;
+    visitor.ask_until(Call::Join, |shown| *shown != Shown::Nothing).await;
     let frozen = stage.record.now();
     stage.site.redis.freeze();
     stage.until_both_see_the_store(false).await;
@@ -33,7 +33,7 @@ async fn promise_05_a_frozen_store_shows_in_metrics_and_log_and_all_goes_on_afte
     for (service, name) in [(admission, "admission"), (scheduler, "scheduler")] {
         let ratio = format!("anteroom_success_ratio{{service=\"{name}\"}}");
         service.until_metric(&ratio, |it| it < Some(1.0)).await;
-        // What nobody can read any more is not shown.
+        // What can no longer be read is not shown.
         service.until_metric("anteroom_queue_depth", |it| it.is_none()).await;
         assert_eq!(service.logged("\"message\":\"the store is down\""), 1, "{name}");
         assert_eq!(service.logged("time-outs in a row"), 1, "{name} says why");
@@ -57,7 +57,7 @@ async fn tick_errors(stage: &Stage) -> Option<f64> {
 async fn promise_05_a_full_store_shows_in_the_errors_alone_and_keeps_what_it_has() {
     let mut stage = Stage::open(Redis::start().await).await;
     stage.fills().await;
-    // A long line: nobody joins it any more once the memory is full.
+    // A long line: no visitor joins it once the memory is full.
     stage.more_come().await;
     stage.until_joined(180).await;
     let (from, errors) = (stage.record.now(), tick_errors(&stage).await);

@@ -1,6 +1,6 @@
 //! The table of attacks.
 
-/// What whoever attacks holds.
+/// What an attacker has.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     Nothing,
@@ -12,17 +12,17 @@ pub enum Holds {
 pub struct Case {
     pub name: &'static str,
     pub holds: Holds,
-    /// The first line: method and target, and the version unless it is HTTP/1.1. `{host}` stands
-    /// for the address of the gateway.
+    /// The first line: method and target, and the version unless it is HTTP/1.1. `{host}` is the
+    /// address of the gateway.
     pub line: &'static str,
-    /// More lines. `Host` is the gateway's own where none stands here.
+    /// More lines. `Host` is the gateway's own if there is none here.
     pub headers: &'static [&'static str],
     /// An honest request with something false in it: it must pass, without what is false.
     pub must_pass: bool,
 }
 
 impl Case {
-    /// The request as it goes over the wire. `{xNN}` stands for a byte that a text cannot hold.
+    /// The request as it goes over the wire. `{xNN}` is a byte that a text cannot have.
     pub fn bytes(&self, host: &str, token: &str) -> Vec<u8> {
         let line = self.line.replace("{host}", host);
         // HTTP/0.9 has nothing but this.
@@ -56,22 +56,26 @@ impl Case {
     }
 }
 
-/// Somebody without a place asks for a path.
+/// A client without a place requests a path.
 const fn path(line: &'static str) -> Case {
     Case { name: line, holds: Holds::Nothing, line, headers: &[], must_pass: false }
 }
 
-/// Somebody without a place says more.
-const fn nobody(name: &'static str, line: &'static str, headers: &'static [&'static str]) -> Case {
+/// A client without a place sends more headers.
+const fn stranger(
+    name: &'static str,
+    line: &'static str,
+    headers: &'static [&'static str],
+) -> Case {
     Case { name, holds: Holds::Nothing, line, headers, must_pass: false }
 }
 
-/// Somebody with a place in `concert` is after another queue's part of the site.
+/// A visitor with a place in `concert` requests another queue's part of the site.
 const fn concert(name: &'static str, line: &'static str, headers: &'static [&'static str]) -> Case {
     Case { name, holds: Holds::Concert, line, headers, must_pass: false }
 }
 
-/// Somebody who may pass lies to the service.
+/// A visitor who may pass sends false headers to the service.
 const fn liar(name: &'static str, headers: &'static [&'static str]) -> Case {
     Case { name, holds: Holds::Concert, line: "GET /seats", headers, must_pass: true }
 }
@@ -85,7 +89,7 @@ const NAVIGATION: &[&str] = &[
 ];
 
 pub const CASES: &[Case] = &[
-    // --- a closed path, told as an open one ---
+    // --- a closed path in the form of an open one ---
     path("GET /public/..;/seats"),
     path("GET /public/..;a=b/seats"),
     path("GET /public/x/..;/..;/seats"),
@@ -149,19 +153,19 @@ pub const CASES: &[Case] = &[
     path("GET //public//logo"),
     path("GET /public/50%25"),
     path("GET /public/%EF%BC%81%E2%80%A6"),
-    nobody("HTTP/0.9", "GET /seats", &["none"]),
-    nobody("HTTP/0.9 with a path in disguise", "GET /public/..;/seats", &["none"]),
+    stranger("HTTP/0.9", "GET /seats", &["none"]),
+    stranger("HTTP/0.9 with a path in disguise", "GET /public/..;/seats", &["none"]),
     // --- another address than the one that was judged, in a header ---
-    nobody("X-Original-URL on an open path", "GET /public/logo", &["X-Original-URL: /seats"]),
-    nobody("X-Rewrite-URL on an open path", "GET /public/logo", &["X-Rewrite-URL: /seats"]),
-    nobody(
+    stranger("X-Original-URL on an open path", "GET /public/logo", &["X-Original-URL: /seats"]),
+    stranger("X-Rewrite-URL on an open path", "GET /public/logo", &["X-Rewrite-URL: /seats"]),
+    stranger(
         "X-Envoy-Original-Path on an open path",
         "GET /public/logo",
         &["X-Envoy-Original-Path: /seats", "X-Forwarded-Path: /seats"],
     ),
-    nobody("X-Original-URL to the gate", "GET /seats", &["X-Original-URL: /public/logo"]),
-    nobody("X-Forwarded-Uri to the gate", "GET /seats", &["X-Forwarded-Uri: /public/logo"]),
-    nobody(
+    stranger("X-Original-URL to the gate", "GET /seats", &["X-Original-URL: /public/logo"]),
+    stranger("X-Forwarded-Uri to the gate", "GET /seats", &["X-Forwarded-Uri: /public/logo"]),
+    stranger(
         "a false name on an open path",
         "GET /public/logo",
         &[
@@ -176,45 +180,45 @@ pub const CASES: &[Case] = &[
             "X_Anteroom_Visitor: admin",
         ],
     ),
-    // --- the gate's own call, and joining where no gateway asked for it ---
-    nobody("the gate's call", "GET /v1/queues/concert/authorize?join=1", NAVIGATION),
-    nobody(
+    // --- the gate's own call, and joining without a gateway's header ---
+    stranger("the gate's call", "GET /v1/queues/concert/authorize?join=1", NAVIGATION),
+    stranger(
         "the gate's call behind a path",
         "GET /v1/queues/concert/authorize/x?join=1",
         NAVIGATION,
     ),
-    nobody(
-        "the gate's call, told as a visitor's",
+    stranger(
+        "the gate's call in the form of a visitor's",
         "GET /v1/queues/concert/authorize/..%2ftoken?join=1",
         NAVIGATION,
     ),
-    nobody(
+    stranger(
         "the same, dots encoded",
         "GET /v1/queues/concert/authorize/%2e%2e/token?join=1",
         NAVIGATION,
     ),
-    nobody(
-        "the same, told as the page",
+    stranger(
+        "the same in the form of the page",
         "GET /v1/queues/concert/authorize/..%2f..%2f..%2f..%2fqueues/concert?join=1",
         NAVIGATION,
     ),
-    nobody(
+    stranger(
         "the same, a stream",
         "GET /v1/queues/concert/authorize/..%2ftoken/events?join=1",
         NAVIGATION,
     ),
-    nobody(
+    stranger(
         "a wish to the gate in a header",
         "GET /seats?join=1",
         &["X-Anteroom-Gate: join, redirect", "Sec-Fetch-Mode: cors", "Accept: */*"],
     ),
     // --- another queue's part of the site ---
-    nobody("a captured name that ends the path", "GET /shows/concert%3f/seats", &[]),
-    nobody("a captured name with a query", "GET /shows/concert%3Fx=/seats", &[]),
-    nobody("a captured name with a fragment", "GET /shows/concert%23/seats", &[]),
-    nobody("a captured name with a line", "GET /shows/concert%0a/seats", &[]),
-    nobody("a captured name with a header", "GET /shows/concert%20HTTP%0d%0aX:%20/seats", &[]),
-    nobody("a captured name that is none", "GET /shows/_/seats", &[]),
+    stranger("a captured name that ends the path", "GET /shows/concert%3f/seats", &[]),
+    stranger("a captured name with a query", "GET /shows/concert%3Fx=/seats", &[]),
+    stranger("a captured name with a fragment", "GET /shows/concert%23/seats", &[]),
+    stranger("a captured name with a line", "GET /shows/concert%0a/seats", &[]),
+    stranger("a captured name with a header", "GET /shows/concert%20HTTP%0d%0aX:%20/seats", &[]),
+    stranger("a captured name that is none", "GET /shows/_/seats", &[]),
     concert("a captured name that is none, with a place", "GET /shows/CONCERT/seats", &[]),
     concert("another queue's path", "GET /shows/vip/seats", &[]),
     concert("another queue's path, parameters", "GET /shows/concert/..;/vip/seats", &[]),
@@ -255,7 +259,7 @@ pub const CASES: &[Case] = &[
         "GET /seats",
         &["Host: concert.shop.example", "Forwarded: for=1.2.3.4;host=vip.shop.example"],
     ),
-    // --- a false name, by somebody who may pass ---
+    // --- a false name, by a visitor who may pass ---
     liar(
         "each header of ours",
         &[

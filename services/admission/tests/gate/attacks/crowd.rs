@@ -1,4 +1,4 @@
-//! Streams by the hundred: whoever opens them, the others are served.
+//! Streams by the hundred, of one address or of many: the other visitors are served.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ fn client(last: u8) -> Client {
 
 impl Gateway<'_> {
     /// Opens two streams for each of so many places; returns those that opened. All others must
-    /// have been told to poll.
+    /// have been sent to polling.
     async fn crowd(&self, client: &Client, places: usize) -> Vec<Response> {
         let mut open = Vec::new();
         for _ in 0..places {
@@ -44,7 +44,7 @@ impl Gateway<'_> {
         client.get(url).header("x-anteroom-token", token).send().await
     }
 
-    /// The status of a visit, by somebody from another address.
+    /// The status of a visit, from another address.
     async fn visit(&self, path: &str, token: &str) -> u16 {
         let request = client(9).get(format!("http://{}{path}", self.address));
         let answer = request.header("x-anteroom-token", token).send().await;
@@ -53,7 +53,7 @@ impl Gateway<'_> {
 }
 
 #[tokio::test]
-async fn streams_of_one_address_shut_nobody_out() {
+async fn streams_of_one_address_shut_no_other_visitor_out() {
     let site = narrow(&[]).await;
     let address = site.url.trim_start_matches("http://");
     let gateway = Gateway { address, shop: &site.shop };
@@ -69,7 +69,7 @@ async fn streams_of_one_address_shut_nobody_out() {
 }
 
 #[tokio::test]
-async fn streams_of_many_addresses_shut_nobody_out() {
+async fn streams_of_many_addresses_shut_no_other_visitor_out() {
     let site =
         narrow(&[("limit_conn anteroom_streams 4000;", "limit_conn anteroom_streams 6;")]).await;
     let address = site.url.trim_start_matches("http://");
@@ -89,7 +89,7 @@ async fn streams_of_many_addresses_shut_nobody_out() {
 }
 
 /// The sizes of the example go together: also where all streams are one worker's, half of its
-/// connections are left for everybody else.
+/// connections are left for all others.
 #[test]
 fn the_example_has_connections_for_all_its_streams() {
     let number = |text: &str, before: &str| -> u64 {

@@ -50,8 +50,8 @@ impl Gateway<'_> {
             let held = (case.holds == Holds::Concert).then_some(place.ticket);
             let next = self.join().await;
             let verdict = judge(case, &answer, &arrivals, held).and_then(|()| {
-                let nobody_joined = next.ticket == place.ticket + 1;
-                nobody_joined.then_some(()).ok_or_else(|| "somebody joined".to_owned())
+                let none_joined = next.ticket == place.ticket + 1;
+                none_joined.then_some(()).ok_or_else(|| "a visitor joined".to_owned())
             });
             if let Err(why) = verdict {
                 wrong.push(format!("{}: {why}", case.name));
@@ -73,7 +73,7 @@ impl Gateway<'_> {
     /// Sends these bytes on a connection of their own; returns all that comes until its end.
     async fn send(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address).await.expect("a connection");
-        // Whoever refuses early may close before the last byte has come.
+        // A server that refuses early may close before the last byte has come.
         let _ = stream.write_all(bytes).await;
         let mut answer = Vec::new();
         let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
@@ -95,7 +95,7 @@ fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> 
             return Err(format!("{} reached {found:?}", arrival.path));
         }
         let named = held.filter(|_| found.iter().all(|area| *area != Area::Open));
-        tells_the_truth(arrival, named)?;
+        names_the_visitor(arrival, named)?;
     }
     let status = answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
     if case.must_pass {
@@ -108,9 +108,9 @@ fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> 
     fine.then_some(()).ok_or_else(|| format!("{} arrived, answered {answer:?}", arrivals.len()))
 }
 
-/// Holds the headers of ours that arrived to the gate's word: all of whoever passed, none of
-/// anybody else.
-fn tells_the_truth(arrival: &Arrival, ticket: Option<u64>) -> Result<(), String> {
+/// Compares the headers of ours that arrived with the gateway check: all of a visitor that passed,
+/// none of any other.
+fn names_the_visitor(arrival: &Arrival, ticket: Option<u64>) -> Result<(), String> {
     let ours = |name: &str| name.replace('_', "-").starts_with("x-anteroom");
     let mut names: Vec<_> =
         arrival.headers.keys().map(http::HeaderName::as_str).filter(|name| ours(name)).collect();
@@ -127,10 +127,10 @@ fn tells_the_truth(arrival: &Arrival, ticket: Option<u64>) -> Result<(), String>
         }
     };
     let fine = truth && names == expected;
-    fine.then_some(()).ok_or_else(|| format!("the service was told: {:?}", arrival.headers))
+    fine.then_some(()).ok_or_else(|| format!("the service got: {:?}", arrival.headers))
 }
 
-/// What whoever passes is introduced with.
+/// The headers about a visitor that passes.
 const NAMES: [&str; 4] =
     ["x-anteroom-expires-in", "x-anteroom-place", "x-anteroom-visitor", "x-anteroom-visitor-kind"];
 

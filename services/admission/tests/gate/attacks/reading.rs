@@ -55,7 +55,7 @@ fn area(path: &str) -> Area {
     }
 }
 
-/// As the standard says: nothing is decoded before the segments are told apart.
+/// As the standard says: nothing is decoded before the segments are separated.
 fn strict(path: &str) -> String {
     resolved(&path.replace("%2e", ".").replace("%2E", "."))
 }
