@@ -7,7 +7,6 @@
 mod against;
 mod answer;
 mod cpu;
-mod http;
 mod load;
 mod machine;
 mod measure;
@@ -27,6 +26,7 @@ use anteroom_runtime as _;
 use anteroom_testkit::Redis;
 use anyhow::Context as _;
 use clap::Parser as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 
 use crate::{
     machine::Machine,
@@ -92,55 +92,36 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Section by section.
+/// Section by section: each has names of which one is wanted, and the first says which one failed.
 async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
-    if rows::wanted(&settings) {
-        rows::run(&settings, &sections).await.context("rows")?;
+    let (settings, sections) = (&settings, &sections);
+    if rows::wanted(settings) {
+        rows::run(settings, sections).await.context("rows")?;
     }
-    if settings.wants(limits::NAME) {
-        limits::run(&settings, &sections).await.context(limits::NAME)?;
-    }
-    if settings.wants(limits::growth::NAME) {
-        limits::growth::run(&settings, &sections).await.context(limits::growth::NAME)?;
-    }
-    if settings.wants(batching::NAME) {
-        batching::run(&settings, &sections).await.context(batching::NAME)?;
-    }
-    if [growth::NAME, growth::MEMORY, longest::NAME].iter().any(|name| settings.wants(name)) {
-        growth::run(&settings, &sections).await.context(growth::NAME)?;
-    }
-    if settings.wants(worst::queue::NAME) {
-        worst::queue::run(&settings, &sections).await.context(worst::queue::NAME)?;
-    }
-    if settings.wants(worst::limit::NAME) {
-        worst::limit::run(&sections).await.context(worst::limit::NAME)?;
-    }
-    if [worst::event::NAME, worst::event::POSITION].iter().any(|name| settings.wants(name)) {
-        worst::event::run(&settings, &sections).await.context(worst::event::NAME)?;
-    }
-    if settings.wants(worst::pool::NAME) {
-        worst::pool::run(&settings, &sections).await.context(worst::pool::NAME)?;
-    }
-    if settings.wants(scaling::NAME) {
-        scaling::run(&settings, &sections).await.context(scaling::NAME)?;
-    }
-    if settings.wants(streams::NAME) {
-        streams::run(&settings, &sections).await.context(streams::NAME)?;
-    }
-    if settings.wants(issuance::NAME) {
-        issuance::run(&settings, &sections).await.context(issuance::NAME)?;
-    }
-    if settings.wants(accepting::NAME) {
-        accepting::run(&settings, &sections).await.context(accepting::NAME)?;
-    }
-    if settings.wants(wakes::NAME) {
-        wakes::run(&settings, &sections).await.context(wakes::NAME)?;
-    }
-    if settings.wants(recovery::NAME) {
-        recovery::run(&settings, &sections).await.context(recovery::NAME)?;
-    }
-    if settings.wants(idle::NAME) {
-        idle::run(&settings, &sections).await.context(idle::NAME)?;
+    let work: [(&[&str], BoxFuture<'_, anyhow::Result<()>>); 15] = [
+        (&[limits::NAME], limits::run(settings, sections).boxed()),
+        (&[limits::growth::NAME], limits::growth::run(settings, sections).boxed()),
+        (&[batching::NAME], batching::run(settings, sections).boxed()),
+        (&[growth::NAME, growth::MEMORY, longest::NAME], growth::run(settings, sections).boxed()),
+        (&[worst::queue::NAME], worst::queue::run(settings, sections).boxed()),
+        (&[worst::limit::NAME], worst::limit::run(sections).boxed()),
+        (
+            &[worst::event::NAME, worst::event::POSITION],
+            worst::event::run(settings, sections).boxed(),
+        ),
+        (&[worst::pool::NAME], worst::pool::run(settings, sections).boxed()),
+        (&[scaling::NAME], scaling::run(settings, sections).boxed()),
+        (&[streams::NAME], streams::run(settings, sections).boxed()),
+        (&[issuance::NAME], issuance::run(settings, sections).boxed()),
+        (&[accepting::NAME], accepting::run(settings, sections).boxed()),
+        (&[wakes::NAME], wakes::run(settings, sections).boxed()),
+        (&[recovery::NAME], recovery::run(settings, sections).boxed()),
+        (&[idle::NAME], idle::run(settings, sections).boxed()),
+    ];
+    for (names, run) in work {
+        if names.iter().any(|name| settings.wants(name)) {
+            run.await.context(names[0])?;
+        }
     }
     Ok(())
 }

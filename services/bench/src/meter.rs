@@ -7,15 +7,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anteroom_testkit::PATIENCE;
-use anyhow::{Context as _, ensure};
+use anteroom_testkit::{PATIENCE, Redis, Service};
+use anyhow::ensure;
 
 use crate::{
-    cpu, http,
+    cpu,
     load::{Load, Plan},
     request::Requests,
     settings::Settings,
-    world::{Cpu, World},
+    stats::median,
+    world::World,
 };
 
 const A_MOMENT: Duration = Duration::from_millis(5);
@@ -23,7 +24,7 @@ const A_MOMENT: Duration = Duration::from_millis(5);
 /// Enough for queue time to go on after the scheduler was stopped.
 pub const SOME_TICKS: Duration = Duration::from_millis(250);
 
-/// What to ask of admission.
+/// What to request of admission.
 #[derive(Clone)]
 pub struct Question {
     /// The operation that answers, such as `queue.join`.
@@ -34,95 +35,183 @@ pub struct Question {
     pub expect: u16,
 }
 
-/// What was measured in one window. Times are processor time in µs.
+/// What was measured in one window. Times of processes are processor time in µs a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// Length in seconds.
-    pub seconds: f64,
+    /// Requests per second.
+    pub rate: f64,
     /// Requests answered.
     pub requests: f64,
-    /// Of all admissions.
-    pub admission_us: f64,
+    /// Of all admissions, or of another server.
+    pub server_us: f64,
     /// Of all schedulers.
     pub scheduler_us: f64,
     /// Of the store, with its ticks.
     pub store_us: f64,
     /// Of the load generator.
     pub generator_us: f64,
-    /// Of all other programs on the machine.
-    pub others_us: f64,
+    /// How much of a core all other programs on the machine took.
+    pub others_cores: f64,
+    /// What admission and the store counted.
+    pub counted: Counted,
+}
+
+/// The median of a figure over windows.
+pub fn over(windows: &[Window], of: impl Fn(&Window) -> f64) -> f64 {
+    median(&windows.iter().map(of).collect::<Vec<_>>())
+}
+
+impl Window {
+    /// Processor time of admission and the store, a request.
+    pub fn both_us(&self) -> f64 {
+        self.server_us + self.store_us
+    }
+
+    /// Processor time of everything that took part, a request.
+    pub fn all_us(&self) -> f64 {
+        self.both_us() + self.scheduler_us + self.generator_us
+    }
+
+    /// Calls of the operation's script, a request.
+    pub fn calls_a_request(&self) -> f64 {
+        self.counted.calls / self.requests
+    }
+}
+
+/// Of each round, how a row compares with what ran before and after it, by what `of` returns.
+pub fn beside(windows: &[Window], base: &[Window], of: fn(&Window) -> f64) -> Vec<f64> {
+    let around = base.windows(2).map(|pair| f64::midpoint(of(&pair[0]), of(&pair[1])));
+    windows.iter().zip(around).map(|(it, around)| of(it) / around).collect()
+}
+
+/// Counters of admission and of the store.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted {
     /// Calls of the operation's script, as admission counts them.
     pub calls: f64,
     /// Items in these calls.
     pub items: f64,
     /// EVALSHA of all operations, as the store counts them.
     pub evalsha: f64,
-    /// Time inside them, by the store's clock.
+    /// Time inside them in µs, by the store's clock.
     pub script_us: f64,
 }
 
-impl Window {
-    /// Requests per second.
-    pub fn rate(&self) -> f64 {
-        self.requests / self.seconds
-    }
+/// Where the counters are.
+#[derive(Default)]
+pub struct Counters<'a> {
+    /// The store, if there is one.
+    pub redis: Option<&'a Redis>,
+    /// All admissions.
+    pub admissions: Vec<&'a Service>,
+}
 
-    /// A total per request.
-    pub fn per_request(&self, total: f64) -> f64 {
-        total / self.requests
-    }
-
-    /// How much of a core other programs took.
-    pub fn others_cores(&self) -> f64 {
-        (self.others_us / 1e6 / self.seconds).max(0.0)
-    }
-
-    /// Processor time of everything that took part, a request.
-    pub fn all_us(&self) -> f64 {
-        let parts = [self.admission_us, self.scheduler_us, self.store_us, self.generator_us];
-        self.per_request(parts.iter().sum())
+impl Counters<'_> {
+    async fn read(&self, operation: &str) -> Counted {
+        let mut counted = Counted::default();
+        if let Some(redis) = self.redis {
+            let stats: String = redis.run(&["INFO", "commandstats"]).await;
+            counted.evalsha = field_of(&stats, "evalsha", "calls");
+            counted.script_us = field_of(&stats, "evalsha", "usec");
+        }
+        let label = format!("{{operation=\"{operation}\"}}");
+        for admission in &self.admissions {
+            for (part, sum) in [("count", &mut counted.calls), ("sum", &mut counted.items)] {
+                let name = format!("anteroom_store_batch_items_{part}{label}");
+                *sum += admission.metric(&name).await.unwrap_or_default();
+            }
+        }
+        counted
     }
 }
 
-/// Loads all admissions and measures the window after the warm-up.
+/// What `INFO commandstats` shows of a command; 0 before its first call.
+pub fn field_of(stats: &str, command: &str, name: &str) -> f64 {
+    let of = || {
+        let start = format!("cmdstat_{command}:");
+        let fields = stats.lines().find_map(|line| line.strip_prefix(&start))?.split(',');
+        fields.filter_map(|field| field.split_once('=')).find(|it| it.0 == name)?.1.parse().ok()
+    };
+    of().unwrap_or_default()
+}
+
+/// The ids of the processes that answer a load.
+#[derive(Clone, Default)]
+pub struct Processes {
+    /// All admissions, or another server.
+    pub servers: Vec<u32>,
+    /// All schedulers.
+    pub schedulers: Vec<u32>,
+    /// The store, if there is one.
+    pub store: Option<u32>,
+}
+
+impl Processes {
+    /// Processor time in ns: of servers, schedulers, the store, the load, and the whole machine.
+    fn read(&self, load: &Load) -> anyhow::Result<(Instant, u64, [u64; 5])> {
+        let sum =
+            |ids: &[u32]| ids.iter().map(|id| cpu::of_process(*id)).sum::<anyhow::Result<_>>();
+        let [servers, schedulers] = [sum(&self.servers)?, sum(&self.schedulers)?];
+        let store = self.store.map_or(Ok(0), cpu::of_process)?;
+        let cpu = [servers, schedulers, store, load.cpu_ns(), cpu::of_machine()?];
+        Ok((Instant::now(), load.answered(), cpu))
+    }
+}
+
+/// Runs a load and measures the window after the warm-up. The counters are requested outside of the
+/// window, processor time is read at its ends.
+pub async fn window(
+    settings: &Settings,
+    addresses: Vec<SocketAddr>,
+    question: &Question,
+    processes: &Processes,
+    counters: &Counters<'_>,
+) -> anyhow::Result<Window> {
+    let Question { operation, requests, expect } = question.clone();
+    let Settings { connections, threads, window, .. } = *settings;
+    let load = Load::start(Plan { addresses, requests, expect, connections, threads });
+    warm_up(&load, settings).await?;
+    let first = counters.read(operation).await;
+    let (begin, answered, before) = processes.read(&load)?;
+    pass(&load, window).await?;
+    let (end, answered_after, after) = processes.read(&load)?;
+    let last = counters.read(operation).await;
+    load.finish()?;
+    let requests = (answered_after - answered) as f64;
+    let seconds = (end - begin).as_secs_f64();
+    let us = |of: usize| (after[of] - before[of]) as f64 / 1e3;
+    let ours: f64 = (0..4).map(us).sum();
+    Ok(Window {
+        rate: requests / seconds,
+        requests,
+        server_us: us(0) / requests,
+        scheduler_us: us(1) / requests,
+        store_us: us(2) / requests,
+        generator_us: us(3) / requests,
+        others_cores: ((us(4) - ours) / 1e6 / seconds).max(0.0),
+        counted: Counted {
+            calls: last.calls - first.calls,
+            items: last.items - first.items,
+            evalsha: last.evalsha - first.evalsha,
+            script_us: last.script_us - first.script_us,
+        },
+    })
+}
+
+/// [`window`] on all admissions.
 pub async fn measure(
     world: &World,
     settings: &Settings,
     question: &Question,
 ) -> anyhow::Result<Window> {
-    let load = Load::start(Plan {
-        addresses: world.addresses(question.operation),
-        requests: question.requests.clone(),
-        expect: question.expect,
-        connections: settings.connections,
-        threads: settings.threads,
-    });
-    warm_up(&load, settings).await?;
-    // The questions stand outside of the window, the counters at its ends.
-    let told_before = Told::ask(world, question.operation).await?;
-    let before = Counted::read(world, &load)?;
-    pass(&load, settings.window).await?;
-    let after = Counted::read(world, &load)?;
-    let told_after = Told::ask(world, question.operation).await?;
-    load.finish()?;
-    let us = |of: fn(&Counted) -> u64| (of(&after) - of(&before)) as f64 / 1e3;
-    Ok(Window {
-        seconds: (after.at - before.at).as_secs_f64(),
-        requests: (after.answered - before.answered) as f64,
-        admission_us: us(|it| it.cpu.admission),
-        scheduler_us: us(|it| it.cpu.scheduler),
-        store_us: us(|it| it.cpu.store),
-        generator_us: us(|it| it.generator),
-        others_us: us(|it| it.machine) - us(Counted::ours),
-        calls: told_after.calls - told_before.calls,
-        items: told_after.items - told_before.items,
-        evalsha: told_after.evalsha - told_before.evalsha,
-        script_us: told_after.script_us - told_before.script_us,
-    })
+    let addresses = world.addresses(question.operation)?;
+    let redis = Some(&world.anteroom.deployment.redis);
+    let counters = Counters { redis, admissions: world.admissions().collect() };
+    window(settings, addresses, question, &world.processes(), &counters).await
 }
 
 /// Waits until all connections are made and answered, and the warm-up is over.
-pub async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
+async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
     let mut left = settings.connections as u64;
     while left > 0 && load.is_running() {
         let before = load.answered();
@@ -134,7 +223,7 @@ pub async fn warm_up(load: &Load, settings: &Settings) -> anyhow::Result<()> {
 
 /// Lets the load run for so long, and on a machine that has no time for it until something is
 /// answered.
-pub async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
+async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
     let (begin, before) = (Instant::now(), load.answered());
     tokio::time::sleep(time).await;
     while load.answered() == before && load.is_running() {
@@ -144,8 +233,8 @@ pub async fn pass(load: &Load, time: Duration) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// [`measure`] without ticks, so that all scripts are those of the operation. Queue time stands
-/// still five seconds after the last tick: a window is to be shorter.
+/// [`measure`] without ticks, so that all scripts are those of the operation. Queue time stops
+/// five seconds after the last tick: a window is to be shorter.
 pub async fn measure_without_ticks(
     world: &World,
     settings: &Settings,
@@ -158,120 +247,21 @@ pub async fn measure_without_ticks(
     window
 }
 
-/// Counters that are read in an instant.
-struct Counted {
-    at: Instant,
-    answered: u64,
-    generator: u64,
-    cpu: Cpu,
-    machine: u64,
-}
-
-impl Counted {
-    fn read(world: &World, load: &Load) -> anyhow::Result<Self> {
-        Ok(Self {
-            at: Instant::now(),
-            answered: load.answered(),
-            generator: load.cpu_ns(),
-            cpu: world.cpu()?,
-            machine: cpu::of_machine()?,
-        })
-    }
-
-    fn ours(&self) -> u64 {
-        self.generator + self.cpu.admission + self.cpu.scheduler + self.cpu.store
-    }
-}
-
-/// Counters that admission and the store are asked for.
-struct Told {
-    calls: f64,
-    items: f64,
-    evalsha: f64,
-    script_us: f64,
-}
-
-impl Told {
-    async fn ask(world: &World, operation: &str) -> anyhow::Result<Self> {
-        let (mut calls, mut items) = (0.0, 0.0);
-        for address in &world.metrics {
-            let (_, metrics) = http::get(*address, "/metrics").await.context("no metrics")?;
-            let name =
-                |part| format!("anteroom_store_batch_items_{part}{{operation=\"{operation}\"}}");
-            calls += http::sample(&metrics, &name("count"));
-            items += http::sample(&metrics, &name("sum"));
-        }
-        let stats: String = world.anteroom.deployment.redis.run(&["INFO", "commandstats"]).await;
-        let field = |name| field_of(&stats, "evalsha", name);
-        Ok(Self { calls, items, evalsha: field("calls"), script_us: field("usec") })
-    }
-}
-
-/// What `INFO commandstats` tells of a command; 0 before its first call.
-pub fn field_of(stats: &str, command: &str, name: &str) -> f64 {
-    let of = || {
-        let start = format!("cmdstat_{command}:");
-        let fields = stats.lines().find_map(|line| line.strip_prefix(&start))?.split(',');
-        fields.filter_map(|field| field.split_once('=')).find(|it| it.0 == name)?.1.parse().ok()
-    };
-    of().unwrap_or_default()
-}
-
-/// What another server did in one window.
-#[derive(Clone, Copy, Debug)]
-pub struct Other {
-    /// Requests per second.
-    pub rate: f64,
-    /// Processor time in µs a request.
-    pub server_us: f64,
-    /// The same of its store, if it has one.
-    pub store_us: f64,
-    /// The same of the load generator.
-    pub generator_us: f64,
-}
-
-impl Other {
-    /// Processor time of everything that took part, a request.
-    pub fn all_us(&self) -> f64 {
-        self.server_us + self.store_us + self.generator_us
-    }
-}
-
 /// Another server that is measured beside ours.
 pub struct OtherServer {
-    /// Its process id.
-    pub id: u32,
-    /// The process id of its store.
-    pub store: Option<u32>,
+    /// Its process and that of its store.
+    pub processes: Processes,
     /// Where it listens.
     pub address: SocketAddr,
-    /// What it is asked; all is answered 200.
+    /// What is requested of it; all is answered 200.
     pub requests: Arc<Requests>,
 }
 
 impl OtherServer {
-    /// Loads it and measures like [`measure`].
-    pub async fn measure(&self, settings: &Settings) -> anyhow::Result<Other> {
-        let (connections, threads) = (settings.connections, settings.threads);
-        let (addresses, requests) = (vec![self.address], self.requests.clone());
-        let load = Load::start(Plan { addresses, requests, expect: 200, connections, threads });
-        warm_up(&load, settings).await?;
-        let store = || self.store.map_or(Ok(0), cpu::of_process);
-        let read = || -> anyhow::Result<_> {
-            let cpu = [cpu::of_process(self.id)?, store()?, load.cpu_ns()];
-            Ok((Instant::now(), load.answered(), cpu))
-        };
-        let before = read()?;
-        pass(&load, settings.window).await?;
-        let after = read()?;
-        load.finish()?;
-        let requests = (after.1 - before.1) as f64;
-        let us = |of: usize| (after.2[of] - before.2[of]) as f64 / 1e3 / requests;
-        Ok(Other {
-            rate: requests / (after.0 - before.0).as_secs_f64(),
-            server_us: us(0),
-            store_us: us(1),
-            generator_us: us(2),
-        })
+    /// Loads it and measures a [`window`].
+    pub async fn measure(&self, settings: &Settings) -> anyhow::Result<Window> {
+        let question = Question { operation: "", requests: self.requests.clone(), expect: 200 };
+        let counters = Counters::default();
+        window(settings, vec![self.address], &question, &self.processes, &counters).await
     }
 }

@@ -1,11 +1,12 @@
 //! The services under test, on a store of their own, and the visitors in their queues.
 //!
-//! Lines are filled through the product's own operations, in batches, so what stands in the store
-//! is what joins over HTTP would have left there.
+//! Lines are filled through the product's own operations, in batches, so the store holds what joins
+//! over HTTP would have left there.
 
 use std::{
     collections::HashMap,
     net::SocketAddr,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,7 +20,10 @@ use anteroom_testkit::{Anteroom, Redis, Service};
 use anyhow::{Context as _, bail, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::{cpu, request::KEY_DIGEST};
+use crate::{
+    meter::{Processes, Question},
+    request::{KEY_DIGEST, Requests},
+};
 
 /// Signs the tokens of the run.
 const SECRET: &str = "the-secret-of-the-benchmark-of-32-bytes-and-more";
@@ -30,9 +34,9 @@ const AMPLE: Duration = Duration::from_secs(20);
 /// About as often as places are promoted.
 const A_TICK: Duration = Duration::from_millis(100);
 
-/// What every queue of the benchmark has: nobody is passed over, no session ends, nobody is over a
-/// limit during the run. The limits themselves are on, for they cost something; those by address
-/// are for many addresses, and here all calls come from one.
+/// What every queue of the benchmark has: no place is skipped, no session ends, no call is over a
+/// limit during the run. The limits themselves are on, because they cost time; those by address are
+/// for many addresses, and here all calls come from one.
 const EVERY_QUEUE: &str = r#"
 [queues."*"]
 max_waiting = 10_000_000
@@ -56,7 +60,7 @@ pub fn room(name: &str, capacity: u64) -> String {
     format!("[queues.{name}]\ncapacity = {capacity}\n")
 }
 
-/// So many new visitors apply to an event, and all are accepted; `series` tells them from others.
+/// So many new visitors apply to an event, and all are accepted; `series` makes them other ones.
 pub async fn apply(event: &Event, series: u64, visitors: u64) -> anyhow::Result<()> {
     let apply = async |n| {
         // As long as a UUID.
@@ -75,12 +79,6 @@ pub struct World {
     pub more_admissions: Vec<Service>,
     /// Further schedulers.
     pub more_schedulers: Vec<Service>,
-    /// Public addresses of all admissions.
-    pub public: Vec<SocketAddr>,
-    /// Service addresses of all admissions.
-    pub service: Vec<SocketAddr>,
-    /// Metrics addresses of all admissions.
-    pub metrics: Vec<SocketAddr>,
     store: Store,
     rules: HashMap<String, Rules>,
     events: HashMap<String, EventRules>,
@@ -110,18 +108,12 @@ impl World {
         let events = config.events.iter().map(|(name, event)| (name.clone(), event.rules.clone()));
         anteroom.admission.until_ready().await;
         anteroom.scheduler.until_ready().await;
-        let public = vec![anteroom.admission.address("public").parse()?];
-        let service = vec![anteroom.admission.address("service").parse()?];
-        let metrics = vec![anteroom.admission.address("metrics").parse()?];
         Ok(Self {
             rules: rules.collect(),
             events: events.collect(),
             keys: TokenKeys::new(&[SECRET.into()]).context("one secret is given")?,
             more_admissions: Vec::new(),
             more_schedulers: Vec::new(),
-            public,
-            service,
-            metrics,
             store,
             anteroom,
         })
@@ -181,6 +173,37 @@ impl World {
         stream::iter(0..visitors).map(join).buffered(IN_FLIGHT).try_collect().await
     }
 
+    /// The gate's question about at most `most` of so many places, which this lets in.
+    pub async fn authorize(
+        &self,
+        queue: &str,
+        visitors: u64,
+        most: u64,
+    ) -> anyhow::Result<Question> {
+        let places = self.admit(queue, visitors).await?;
+        let path = format!("/v1/queues/{queue}/authorize");
+        Ok(self.question("queue.authorize", queue, &path, &places, most))
+    }
+
+    /// The polls of at most `most` of so many places, which this lets wait.
+    pub async fn place(&self, queue: &str, waiting: u64, most: u64) -> anyhow::Result<Question> {
+        let places = self.fill(queue, waiting).await?;
+        let path = format!("/v1/queues/{queue}/token");
+        Ok(self.question("queue.place", queue, &path, &places, most))
+    }
+
+    fn question(
+        &self,
+        operation: &'static str,
+        queue: &str,
+        path: &str,
+        places: &[PlaceRef],
+        most: u64,
+    ) -> Question {
+        let requests = Requests::with_tokens(path, &self.tokens(queue, places, most));
+        Question { operation, requests: Arc::new(requests), expect: 200 }
+    }
+
     /// Tokens of at most `most` of these places, spread over all of them.
     pub fn tokens(&self, queue: &str, places: &[PlaceRef], most: u64) -> Vec<String> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).max(1);
@@ -190,41 +213,32 @@ impl World {
     }
 
     /// Starts a further admission and waits until it is ready.
-    pub async fn add_admission(&mut self) -> anyhow::Result<()> {
+    pub async fn add_admission(&mut self) {
         let admission = self.anteroom.deployment.admission().await;
         admission.until_ready().await;
-        self.public.push(admission.address("public").parse()?);
-        self.service.push(admission.address("service").parse()?);
-        self.metrics.push(admission.address("metrics").parse()?);
         self.more_admissions.push(admission);
-        Ok(())
     }
 
-    /// Ends all admissions but the first.
-    pub fn end_more_admissions(&mut self) {
-        self.more_admissions.clear();
-        self.public.truncate(1);
-        self.service.truncate(1);
-        self.metrics.truncate(1);
+    /// All admissions.
+    pub fn admissions(&self) -> impl Iterator<Item = &Service> {
+        std::iter::once(&self.anteroom.admission).chain(&self.more_admissions)
     }
 
     /// Where the requests of an operation go.
-    pub fn addresses(&self, operation: &str) -> Vec<SocketAddr> {
-        let is_public = operation.starts_with("queue.");
-        if is_public { self.public.clone() } else { self.service.clone() }
+    pub fn addresses(&self, operation: &str) -> anyhow::Result<Vec<SocketAddr>> {
+        let port = if operation.starts_with("queue.") { "public" } else { "service" };
+        self.admissions().map(|admission| Ok(admission.address(port).parse()?)).collect()
     }
 
-    /// Processor time of all admissions, of all schedulers and of the store, in nanoseconds.
-    pub fn cpu(&self) -> anyhow::Result<Cpu> {
-        let sum = |first: &Service, more: &[Service]| -> anyhow::Result<u64> {
-            let ids = std::iter::once(first).chain(more).map(|service| service.process.id());
-            ids.map(cpu::of_process).sum()
-        };
-        Ok(Cpu {
-            admission: sum(&self.anteroom.admission, &self.more_admissions)?,
-            scheduler: sum(&self.anteroom.scheduler, &self.more_schedulers)?,
-            store: cpu::of_process(self.store_id()?)?,
-        })
+    /// All that answer a load.
+    pub fn processes(&self) -> Processes {
+        let id = |service: &Service| service.process.id();
+        let schedulers = std::iter::once(&self.anteroom.scheduler).chain(&self.more_schedulers);
+        Processes {
+            servers: self.admissions().map(id).collect(),
+            schedulers: schedulers.map(id).collect(),
+            store: self.anteroom.deployment.redis.id(),
+        }
     }
 
     /// A way to the store that goes past admission.
@@ -244,15 +258,4 @@ impl World {
     pub fn store_id(&self) -> anyhow::Result<u32> {
         self.anteroom.deployment.redis.id().context("the store runs")
     }
-}
-
-/// Processor time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cpu {
-    /// Of all admissions.
-    pub admission: u64,
-    /// Of all schedulers.
-    pub scheduler: u64,
-    /// Of the store.
-    pub store: u64,
 }

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use self::side::{Asked, ROWS, Side, Window};
+use self::side::{Call, ROWS, Side};
 use crate::{
+    meter::Window,
     progress::say,
     report::{Bound, Row, Section},
     sections::Sections,
@@ -25,12 +26,8 @@ pub const PAIRS: usize = 11;
 /// Processor time a request may rise by 2 % over the fixed baseline.
 const MOST: f64 = 1.02;
 
-/// The windows of one round of a row.
-struct Round {
-    own: Window,
-    other: Window,
-    twin: Window,
-}
+/// The windows of one round of a row: of the own build, the other one, and the own one again.
+type Round = [Window; 3];
 
 /// Measures join, place and authorize of both builds.
 pub async fn run(settings: &Settings, other: &Path, sections: &Sections) -> anyhow::Result<()> {
@@ -43,13 +40,13 @@ pub async fn run(settings: &Settings, other: &Path, sections: &Sections) -> anyh
     for side in &mut sides {
         side.fill(visitors).await?;
     }
-    let mut rows: Vec<(&Asked, Vec<Round>)> = Vec::new();
+    let mut rows: Vec<(&Call, Vec<Round>)> = Vec::new();
     rows.extend(ROWS.iter().filter(|row| settings.wants(row.name)).map(|row| (row, Vec::new())));
     for round in 1..=settings.rounds {
-        for (asked, rounds) in &mut rows {
-            let next = measure(settings, &sides, asked, round).await;
-            let next = next.with_context(|| format!("row {}", asked.name))?;
-            say_round(asked, round, settings.rounds, &next);
+        for (call, rounds) in &mut rows {
+            let next = measure(settings, &sides, call, round).await;
+            let next = next.with_context(|| format!("row {}", call.name))?;
+            say_round(call, round, settings.rounds, &next);
             rounds.push(next);
         }
         sections.put(section(settings, other, &rows));
@@ -69,35 +66,34 @@ fn own_folder() -> anyhow::Result<PathBuf> {
 async fn measure(
     settings: &Settings,
     sides: &[Side; 3],
-    asked: &Asked,
+    call: &Call,
     round: usize,
 ) -> anyhow::Result<Round> {
-    let [own, other, twin] = sides;
+    let mut order = [0, 1, 2];
     if round.is_multiple_of(2) {
-        let twin = twin.measure(settings, asked, round).await?;
-        let other = other.measure(settings, asked, round).await?;
-        Ok(Round { own: own.measure(settings, asked, round).await?, other, twin })
-    } else {
-        let own = own.measure(settings, asked, round).await?;
-        let other = other.measure(settings, asked, round).await?;
-        Ok(Round { own, other, twin: twin.measure(settings, asked, round).await? })
+        order.reverse();
     }
+    let mut windows = Vec::new();
+    for side in order {
+        windows.push(sides[side].measure(settings, call, round).await?);
+    }
+    Ok(order.map(|side| windows[side]))
 }
 
-fn say_round(asked: &Asked, round: usize, rounds: usize, it: &Round) {
-    let Round { own, other, twin } = it;
+fn say_round(call: &Call, round: usize, rounds: usize, it: &Round) {
+    let [own, other, twin] = it;
     say(&format!(
         "pair {round} of {rounds}: {:9} own {:6.0}/s, other {:6.0}/s; own ÷ other (A/A): requests/s \
          {:.3} ({:.3}), admission {:.3} ({:.3}), Redis {:.3} ({:.3})",
-        asked.name,
+        call.name,
         own.rate,
         other.rate,
         own.rate / other.rate,
         own.rate / twin.rate,
-        own.admission_us / other.admission_us,
-        own.admission_us / twin.admission_us,
-        own.redis_us / other.redis_us,
-        own.redis_us / twin.redis_us,
+        own.server_us / other.server_us,
+        own.server_us / twin.server_us,
+        own.store_us / other.store_us,
+        own.store_us / twin.store_us,
     ));
 }
 
@@ -106,25 +102,23 @@ type Figure = (&'static str, fn(&Window) -> f64, Option<Bound>);
 
 const FIGURES: [Figure; 4] = [
     ("requests/s", |it| it.rate, None),
-    ("admission µs", |it| it.admission_us, Some(Bound::AtMost(MOST))),
-    ("Redis µs", |it| it.redis_us, Some(Bound::AtMost(MOST))),
-    ("EVALSHA/request", |it| it.calls, None),
+    ("admission µs", |it| it.server_us, Some(Bound::AtMost(MOST))),
+    ("Redis µs", |it| it.store_us, Some(Bound::AtMost(MOST))),
+    ("EVALSHA/request", |it| it.counted.evalsha / it.requests, None),
 ];
 
-fn section(settings: &Settings, other: &Path, rows: &[(&Asked, Vec<Round>)]) -> Section {
-    let of = |asked: &Asked, rounds: &[Round], (name, value, bound): &Figure| {
-        let values = |side: fn(&Round) -> &Window| {
-            rounds.iter().map(|it| value(side(it))).collect::<Vec<_>>()
-        };
-        let (own, other) = (values(|it| &it.own), values(|it| &it.other));
+fn section(settings: &Settings, other: &Path, rows: &[(&Call, Vec<Round>)]) -> Section {
+    let of = |call: &Call, rounds: &[Round], (name, value, bound): &Figure| {
+        let values = |side: usize| rounds.iter().map(|it| value(&it[side])).collect::<Vec<_>>();
+        let (own, other) = (values(0), values(1));
         let over = |others: &[f64]| own.iter().zip(others).map(|(a, b)| a / b).collect::<Vec<_>>();
-        let (ratios, equal) = (over(&other), over(&values(|it| &it.twin)));
+        let (ratios, equal) = (over(&other), over(&values(2)));
         let ((least, most), (equal_least, equal_most)) =
             (interval_of_median(&ratios), interval_of_median(&equal));
-        Row::new(format!("{}: {name}", asked.name))
+        Row::new(format!("{}: {name}", call.name))
             .figure("own", median(&own))
             .figure("other", median(&other))
-            .within("ratio", median(&ratios), bound.filter(|_| asked.is_bound))
+            .within("ratio", median(&ratios), bound.filter(|_| call.is_bound))
             .figure("from", least)
             .figure("to", most)
             .figure("A/A", median(&equal))
@@ -134,7 +128,7 @@ fn section(settings: &Settings, other: &Path, rows: &[(&Asked, Vec<Round>)]) -> 
     let rows = rows
         .iter()
         .filter(|(_, rounds)| !rounds.is_empty())
-        .flat_map(|(asked, rounds)| FIGURES.iter().map(move |figure| of(asked, rounds, figure)));
+        .flat_map(|(call, rounds)| FIGURES.iter().map(move |figure| of(call, rounds, figure)));
     Section {
         name: "against",
         title: "Beside another build".to_owned(),

@@ -3,7 +3,7 @@
 //! Visitors join over HTTP, because two builds may keep a line in different forms. The
 //! configuration has only keys that every build since the baseline accepts.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Instant};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use anteroom_testkit::{Deployment, Redis, Service};
 use anyhow::{Context as _, ensure};
@@ -13,9 +13,7 @@ use tokio::net::TcpStream;
 
 use crate::{
     answer::exchange,
-    cpu,
-    load::{Load, Plan},
-    meter,
+    meter::{Counters, Processes, Question, Window, window},
     progress::say,
     request::{Requests, with_token},
     settings::Settings,
@@ -60,8 +58,8 @@ batch = 1
 capacity = 10_000_000
 "#;
 
-/// What is asked.
-pub struct Asked {
+/// What is requested of admission.
+pub struct Call {
     /// Its name in the report.
     pub name: &'static str,
     queue: &'static str,
@@ -74,25 +72,13 @@ pub struct Asked {
 
 /// The rows. Builds that bound the places of an address by a part of `capacity` count them where a
 /// queue has one: that join has a row of its own, because the baseline does nothing of it.
-pub const ROWS: [Asked; 4] = [
-    Asked { name: "join", queue: "joins", path: "", expect: 201, is_bound: true },
-    Asked { name: JOIN_TO_ROOM, queue: "joins-to-room", path: "", expect: 201, is_bound: false },
-    Asked { name: "place", queue: "line", path: "token", expect: 200, is_bound: true },
-    Asked { name: "authorize", queue: "inside", path: "authorize", expect: 200, is_bound: true },
+pub const ROWS: [Call; 4] = [
+    Call { name: "join", queue: "joins", path: "", expect: 201, is_bound: true },
+    Call { name: JOIN_TO_ROOM, queue: "joins-to-room", path: "", expect: 201, is_bound: false },
+    Call { name: "place", queue: "line", path: "token", expect: 200, is_bound: true },
+    Call { name: "authorize", queue: "inside", path: "authorize", expect: 200, is_bound: true },
 ];
 const JOIN_TO_ROOM: &str = "join with capacity";
-
-/// What one window shows. Times are processor time in µs a request.
-pub struct Window {
-    /// Requests per second.
-    pub rate: f64,
-    /// Of admission.
-    pub admission_us: f64,
-    /// Of Redis.
-    pub redis_us: f64,
-    /// Calls of scripts a request, with those of the ticks.
-    pub calls: f64,
-}
 
 /// A build that runs.
 pub struct Side {
@@ -133,11 +119,11 @@ impl Side {
 
     /// Lets so many visitors wait, and as many in.
     pub async fn fill(&mut self, visitors: u64) -> anyhow::Result<()> {
-        for asked in ROWS.iter().filter(|asked| !asked.path.is_empty()) {
-            let Asked { queue, path, .. } = asked;
+        for call in ROWS.iter().filter(|call| !call.path.is_empty()) {
+            let Call { queue, path, .. } = call;
             let joins = Requests::joins(&[(*queue).to_owned()], 1, BEFORE);
             let joins = (0..visitors).map(|n| joins.get(n, &mut Vec::new()).to_vec()).collect();
-            let places = self.ask_all(joins, 201).await?;
+            let places = self.send_all(joins, 201).await?;
             let tokens = places.iter().map(|place| {
                 let place: Value = serde_json::from_slice(place)?;
                 place["token"].as_str().map(str::to_owned).context("a place without a token")
@@ -146,7 +132,7 @@ impl Side {
             let path = format!("/v1/queues/{queue}/{path}");
             let visits: Vec<_> = tokens.iter().map(|token| with_token(&path, token)).collect();
             // The first visit of a ready place claims it.
-            self.ask_all(visits, asked.expect).await?;
+            self.send_all(visits, call.expect).await?;
             self.requests.push((queue, Arc::new(Requests::with_tokens(&path, &tokens))));
         }
         say(&format!("{visitors} visitors wait, and {visitors} are active"));
@@ -154,9 +140,9 @@ impl Side {
     }
 
     /// The bodies of the answers, in the order of the requests.
-    async fn ask_all(&self, requests: Vec<Vec<u8>>, expect: u16) -> anyhow::Result<Vec<Vec<u8>>> {
+    async fn send_all(&self, requests: Vec<Vec<u8>>, expect: u16) -> anyhow::Result<Vec<Vec<u8>>> {
         let share = requests.len().div_ceil(FILLING).max(1);
-        let ask = async |requests: &[Vec<u8>]| -> anyhow::Result<Vec<Vec<u8>>> {
+        let send = async |requests: &[Vec<u8>]| -> anyhow::Result<Vec<Vec<u8>>> {
             let mut stream = TcpStream::connect(self.public).await?;
             stream.set_nodelay(true)?;
             let mut bodies = Vec::with_capacity(requests.len());
@@ -168,65 +154,29 @@ impl Side {
             }
             Ok(bodies)
         };
-        Ok(try_join_all(requests.chunks(share).map(ask)).await?.concat())
+        Ok(try_join_all(requests.chunks(share).map(send)).await?.concat())
     }
 
     /// Loads it for a window. Each round's joins are new ones.
     pub async fn measure(
         &self,
         settings: &Settings,
-        asked: &Asked,
+        call: &Call,
         round: usize,
     ) -> anyhow::Result<Window> {
-        let built = self.requests.iter().find(|(queue, _)| *queue == asked.queue);
+        let built = self.requests.iter().find(|(queue, _)| *queue == call.queue);
         let requests = match built {
             Some((_, requests)) => requests.clone(),
-            None => Arc::new(Requests::joins(&[asked.queue.to_owned()], 1, round as u64)),
+            None => Arc::new(Requests::joins(&[call.queue.to_owned()], 1, round as u64)),
         };
-        let load = Load::start(Plan {
-            addresses: vec![self.public],
-            requests,
-            expect: asked.expect,
-            connections: settings.connections,
-            threads: settings.threads,
-        });
-        meter::warm_up(&load, settings).await?;
-        let calls_before = self.calls().await;
-        let before = self.counted(&load)?;
-        meter::pass(&load, settings.window).await?;
-        let after = self.counted(&load)?;
-        let calls = self.calls().await - calls_before;
-        load.finish()?;
-        let requests = (after.answered - before.answered) as f64;
-        let us = |before: u64, after: u64| (after - before) as f64 / 1e3 / requests;
-        Ok(Window {
-            rate: requests / (after.at - before.at).as_secs_f64(),
-            admission_us: us(before.admission, after.admission),
-            redis_us: us(before.redis, after.redis),
-            calls: calls / requests,
-        })
+        let question = Question { operation: call.name, requests, expect: call.expect };
+        let processes = Processes {
+            servers: vec![self.admission.process.id()],
+            schedulers: Vec::new(),
+            store: self.deployment.redis.id(),
+        };
+        let redis = Some(&self.deployment.redis);
+        let counters = Counters { redis, ..Counters::default() };
+        window(settings, vec![self.public], &question, &processes, &counters).await
     }
-
-    /// EVALSHA so far.
-    async fn calls(&self) -> f64 {
-        let stats: String = self.deployment.redis.run(&["INFO", "commandstats"]).await;
-        meter::field_of(&stats, "evalsha", "calls")
-    }
-
-    fn counted(&self, load: &Load) -> anyhow::Result<Counted> {
-        Ok(Counted {
-            at: Instant::now(),
-            answered: load.answered(),
-            admission: cpu::of_process(self.admission.process.id())?,
-            redis: cpu::of_process(self.deployment.redis.id().context("Redis runs")?)?,
-        })
-    }
-}
-
-/// Counters that are read in an instant.
-struct Counted {
-    at: Instant,
-    answered: u64,
-    admission: u64,
-    redis: u64,
 }

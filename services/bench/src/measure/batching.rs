@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::ensure;
 
 use crate::{
-    meter::{Question, measure_without_ticks},
+    meter::{Counted, Question, measure_without_ticks},
     progress::say,
     report::{Bound, Row, Section},
     request::Requests,
@@ -26,42 +26,33 @@ const CONNECTIONS: [(usize, Bound); 3] =
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let visitors = settings.scaled(VISITORS);
     let world = World::start(&[line("joins"), line("line"), room("inside", visitors)]).await?;
-    let waiting = world.fill("line", visitors).await?;
-    let inside = world.admit("inside", visitors).await?;
-    let waiting = world.tokens("line", &waiting, VISITORS);
-    let inside = world.tokens("inside", &inside, VISITORS);
-    let waiting = Arc::new(Requests::with_tokens("/v1/queues/line/token", &waiting));
-    let inside = Arc::new(Requests::with_tokens("/v1/queues/inside/authorize", &inside));
+    let place = world.place("line", visitors, VISITORS).await?;
+    let authorize = world.authorize("inside", visitors, VISITORS).await?;
     let mut rows = Vec::new();
     for (connections, bound) in CONNECTIONS {
         let joins = Arc::new(Requests::joins(&["joins".to_owned()], 1, connections as u64));
-        for (operation, requests, expect) in [
-            ("queue.join", joins, 201),
-            ("queue.place", waiting.clone(), 200),
-            ("queue.authorize", inside.clone(), 200),
-        ] {
-            let question = Question { operation, requests, expect };
+        let join = Question { operation: "queue.join", requests: joins, expect: 201 };
+        for question in [&join, &place, &authorize] {
             let settings = settings.connections(connections);
-            let it = measure_without_ticks(&world, &settings, &question).await?;
-            // Of those answered in the window each connection may have asked one before it.
+            let it = measure_without_ticks(&world, &settings, question).await?;
+            let Counted { calls, items, evalsha, script_us } = it.counted;
+            // Of those answered in the window each connection may have sent one before it.
             ensure!(
-                it.items + connections as f64 >= it.requests,
-                "{operation}: requests that asked nothing of the store"
+                items + connections as f64 >= it.requests,
+                "{}: requests without a call of the store",
+                question.operation
             );
-            let name = operation.trim_start_matches("queue.");
-            say(&format!(
-                "{connections} connections: {name} {:.4} calls a request",
-                it.calls / it.items
-            ));
+            let name = question.operation.trim_start_matches("queue.");
+            say(&format!("{connections} connections: {name} {:.4} calls a request", calls / items));
             rows.push(
                 Row::new(format!("{name}, {connections}"))
-                    .figure("requests/s", it.rate())
-                    .within("EVALSHA/request", it.calls / it.items, Some(bound))
-                    .figure("items a call", it.items / it.calls)
-                    .figure("admission µs", it.per_request(it.admission_us))
-                    .figure("Redis µs", it.per_request(it.store_us))
-                    .figure("script µs a call", it.script_us / it.evalsha)
-                    .figure("script µs an item", it.script_us / it.items),
+                    .figure("requests/s", it.rate)
+                    .within("EVALSHA/request", calls / items, Some(bound))
+                    .figure("items a call", items / calls)
+                    .figure("admission µs", it.server_us)
+                    .figure("Redis µs", it.store_us)
+                    .figure("script µs a call", script_us / evalsha)
+                    .figure("script µs an item", script_us / items),
             );
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::longest;
 use crate::{
-    meter::{Question, Window, measure_without_ticks},
+    meter::{Question, Window, measure_without_ticks, over},
     progress::say,
     report::{Bound, Row, Section},
     request::Requests,
@@ -23,13 +23,13 @@ pub const MEMORY: &str = "memory";
 /// How many wait, and how many such lines take turns with the joins, so that none grows far beyond
 /// its size meanwhile.
 const SIZES: [(u64, u64); 3] = [(10_000, 24), (100_000, 3), (1_000_000, 1)];
-/// Active places in the lines that are asked, and at most so many waiting ones that ask.
+/// Active places in the lines that are measured, and at most so many waiting ones that poll.
 const VISITORS: u64 = 10_000;
 const ROUNDS: usize = 3;
 
-/// Operation, expected status, and the Redis time in µs that an item may take at 1 M waiting.
-const OPERATIONS: [(&str, u16, f64); 3] =
-    [("queue.join", 201, 2.5), ("queue.place", 200, 3.5), ("queue.authorize", 200, 1.5)];
+/// Operation, and the Redis time in µs that an item may take at 1 M waiting.
+const OPERATIONS: [(&str, f64); 3] =
+    [("queue.join", 2.5), ("queue.place", 3.5), ("queue.authorize", 1.5)];
 
 /// A line of one size, in two forms.
 struct Lines {
@@ -37,20 +37,20 @@ struct Lines {
     /// Lines that take the joins.
     joined: Vec<String>,
     /// Of the waiting in a line with active places in front.
-    place: Arc<Requests>,
+    place: Question,
     /// Of the active ones there.
-    authorize: Arc<Requests>,
+    authorize: Question,
 }
 
 /// Fills the lines and measures what is wanted of growth, memory and longest.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let visitors = settings.scaled(VISITORS);
     let sizes = SIZES.map(|(waiting, lines)| (settings.scaled(waiting), lines));
-    let asked = |waiting: u64| format!("asked-{waiting}");
+    let measured = |waiting: u64| format!("measured-{waiting}");
     let joined = |waiting: u64, n: u64| format!("joined-{waiting}-{n}");
     let mut queues = Vec::new();
     for (waiting, lines) in sizes {
-        queues.push(room(&asked(waiting), visitors));
+        queues.push(room(&measured(waiting), visitors));
         queues.extend((0..lines).map(|n| line(&joined(waiting, n))));
     }
     let world = World::start(&queues).await?;
@@ -67,18 +67,11 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
             // The longest comes last, and stays.
             sections.put(memory(waiting, bytes));
         }
-        let asked = asked(waiting);
-        let inside = world.admit(&asked, visitors).await?;
-        let places = world.fill(&asked, waiting).await?;
-        let place = world.tokens(&asked, &places, VISITORS);
-        let authorize = world.tokens(&asked, &inside, VISITORS);
+        let measured = measured(waiting);
         all.push(Lines {
             waiting,
-            place: Arc::new(Requests::with_tokens(&format!("/v1/queues/{asked}/token"), &place)),
-            authorize: Arc::new(Requests::with_tokens(
-                &format!("/v1/queues/{asked}/authorize"),
-                &authorize,
-            )),
+            authorize: world.authorize(&measured, visitors, VISITORS).await?,
+            place: world.place(&measured, waiting, VISITORS).await?,
             joined: names,
         });
     }
@@ -95,20 +88,19 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
 }
 
 impl Lines {
-    /// The question of one of the operations. `series` tells its joins from those of others.
+    /// The question of one of the operations. Each `series` has joins of its own.
     fn question(&self, operation: usize, series: u64) -> Question {
-        let (operation, expect, _) = OPERATIONS[operation];
-        let requests = match operation {
+        match OPERATIONS[operation].0 {
             "queue.join" => {
                 // Each series begins with another line.
                 let mut joined = self.joined.clone();
                 joined.rotate_left(series as usize * 8 % self.joined.len());
-                Arc::new(Requests::joins(&joined, (self.waiting / 3).max(1), series))
+                let joins = Requests::joins(&joined, (self.waiting / 3).max(1), series);
+                Question { operation: "queue.join", requests: Arc::new(joins), expect: 201 }
             }
             "queue.place" => self.place.clone(),
             _ => self.authorize.clone(),
-        };
-        Question { operation, requests, expect }
+        }
     }
 }
 
@@ -121,17 +113,14 @@ async fn measure(settings: &Settings, world: &World, all: &[Lines]) -> anyhow::R
                 let it = measure_without_ticks(world, settings, &question).await?;
                 say(&format!(
                     "{} at {}: admission {:.2} µs, Redis {:.2} µs",
-                    question.operation,
-                    lines.waiting,
-                    it.per_request(it.admission_us),
-                    it.per_request(it.store_us)
+                    question.operation, lines.waiting, it.server_us, it.store_us
                 ));
                 windows[operation * all.len() + size].push(it);
             }
         }
     }
     let mut rows = Vec::new();
-    for (operation, (name, _, item_us)) in OPERATIONS.into_iter().enumerate() {
+    for (operation, (name, item_us)) in OPERATIONS.into_iter().enumerate() {
         let of = |size: usize| &windows[operation * all.len() + size];
         for (size, lines) in all.iter().enumerate() {
             let at_most = |bound| (lines.waiting == 1_000_000).then_some(Bound::AtMost(bound));
@@ -139,13 +128,13 @@ async fn measure(settings: &Settings, world: &World, all: &[Lines]) -> anyhow::R
             let name = format!("{}, {}", name.trim_start_matches("queue."), lines.waiting);
             rows.push(
                 Row::new(name)
-                    .figure("requests/s", over(it, Window::rate))
-                    .figure("admission µs", over(it, admission_us))
-                    .within("Redis µs", over(it, store_us), at_most(item_us))
-                    .figure("script µs", over(it, |it| it.script_us / it.items))
-                    .within("both ×", times(of(0), it, both_us), at_most(1.6))
-                    .within("Redis ×", times(of(0), it, store_us), at_most(2.5))
-                    .figure("items a call", over(it, |it| it.items / it.calls)),
+                    .figure("requests/s", over(it, |it| it.rate))
+                    .figure("admission µs", over(it, |it| it.server_us))
+                    .within("Redis µs", over(it, |it| it.store_us), at_most(item_us))
+                    .figure("script µs", over(it, |it| it.counted.script_us / it.counted.items))
+                    .within("both ×", times(of(0), it, Window::both_us), at_most(1.6))
+                    .within("Redis ×", times(of(0), it, |it| it.store_us), at_most(2.5))
+                    .figure("items a call", over(it, |it| it.counted.items / it.counted.calls)),
             );
         }
     }
@@ -162,22 +151,6 @@ async fn measure(settings: &Settings, world: &World, all: &[Lines]) -> anyhow::R
         ),
         rows,
     })
-}
-
-fn admission_us(it: &Window) -> f64 {
-    it.per_request(it.admission_us)
-}
-
-fn store_us(it: &Window) -> f64 {
-    it.per_request(it.store_us)
-}
-
-fn both_us(it: &Window) -> f64 {
-    it.per_request(it.admission_us + it.store_us)
-}
-
-fn over(windows: &[Window], of: impl Fn(&Window) -> f64) -> f64 {
-    median(&windows.iter().map(of).collect::<Vec<_>>())
 }
 
 fn times(base: &[Window], windows: &[Window], of: fn(&Window) -> f64) -> f64 {

@@ -15,7 +15,7 @@ use crate::{
 
 /// The name for `--only`.
 pub const NAME: &str = "longest";
-/// From here on a script stands in the slow log.
+/// From here on a script is in the slow log.
 const SLOW_US: u32 = 500;
 /// Small batches and the largest.
 const CONNECTIONS: [usize; 2] = [64, 1_000];
@@ -24,8 +24,8 @@ const WINDOWS: usize = 3;
 /// Joins of other sections have smaller numbers.
 const FIRST_SERIES: u64 = 1_000;
 
-/// Asks the questions of each operation, at several numbers of connections. `question` makes the
-/// one of the n-th operation; its second argument tells its joins from all others.
+/// Measures each operation at several numbers of connections. `question` makes the one of the n-th
+/// operation; its second argument is the series of its joins.
 pub async fn measure(
     settings: &Settings,
     sections: &Sections,
@@ -57,8 +57,8 @@ pub async fn measure(
             let (mut items, mut calls, mut store_us) = (0.0, 0.0, 0.0);
             for series in (series..).take(WINDOWS) {
                 let it = meter::measure(world, &settings, &question(operation, series)).await?;
-                (items, calls) = (items + it.items, calls + it.calls);
-                store_us += it.store_us;
+                (items, calls) = (items + it.counted.items, calls + it.counted.calls);
+                store_us += it.store_us * it.requests;
             }
             let name = question(operation, 0).operation.trim_start_matches("queue.");
             let name = format!("{name}, {connections}");

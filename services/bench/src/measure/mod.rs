@@ -2,6 +2,7 @@
 
 pub mod accepting;
 pub mod batching;
+mod beside;
 pub mod growth;
 pub mod idle;
 pub mod issuance;

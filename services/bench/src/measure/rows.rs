@@ -7,7 +7,7 @@ use anteroom_testkit::{PATIENCE, Process};
 use anyhow::Context as _;
 
 use crate::{
-    meter::{self, Other, OtherServer, Question, Window},
+    meter::{self, OtherServer, Processes, Question, Window, over},
     progress::say,
     report::{Bound, Row, Section},
     request::Requests,
@@ -17,69 +17,43 @@ use crate::{
     world::{World, line, room},
 };
 
-/// Active places, and waiting ones that ask where they stand.
+/// Active places, and waiting ones that poll their positions.
 const VISITORS: u64 = 10_000;
 
-/// What is asked of admission.
-struct Asked {
+/// What is requested of admission.
+struct Call {
     name: &'static str,
     operation: &'static str,
     queue: &'static str,
-    /// Empty: a join.
-    path: &'static str,
     expect: u16,
     least_ratio: Option<f64>,
 }
 
-const ROWS: [Asked; 5] = [
-    Asked {
-        name: "join",
-        operation: "queue.join",
-        queue: "joins",
-        path: "",
-        expect: 201,
-        least_ratio: Some(0.70),
-    },
-    Asked {
-        name: "place",
-        operation: "queue.place",
-        queue: "line",
-        path: "/v1/queues/line/token",
-        expect: 200,
-        least_ratio: Some(0.70),
-    },
-    Asked {
-        name: "authorize",
-        operation: "queue.authorize",
-        queue: "inside",
-        path: "/v1/queues/inside/authorize",
-        expect: 200,
-        least_ratio: Some(0.75),
-    },
-    Asked {
-        name: LOCAL,
-        operation: "queue.authorize",
-        queue: LOCAL,
-        path: "/v1/queues/local/authorize",
-        expect: 200,
-        least_ratio: Some(0.90),
-    },
-    Asked {
-        name: FORGED,
-        operation: "queue.authorize",
-        queue: FORGED,
-        path: "/v1/queues/forged/authorize",
-        expect: 401,
-        least_ratio: None,
-    },
+const fn call(
+    name: &'static str,
+    (operation, queue): (&'static str, &'static str),
+    expect: u16,
+    least_ratio: Option<f64>,
+) -> Call {
+    Call { name, operation, queue, expect, least_ratio }
+}
+
+const JOIN: &str = "queue.join";
+const AUTHORIZE: &str = "queue.authorize";
+const CALLS: [Call; 5] = [
+    call("join", (JOIN, "joins"), 201, Some(0.70)),
+    call("place", ("queue.place", "line"), 200, Some(0.70)),
+    call("authorize", (AUTHORIZE, "inside"), 200, Some(0.75)),
+    call(LOCAL, (AUTHORIZE, LOCAL), 200, Some(0.90)),
+    call(FORGED, (AUTHORIZE, FORGED), 401, None),
 ];
 const LOCAL: &str = "local";
 /// Tokens of real places with a false signature, each another.
 const FORGED: &str = "forged";
 
-/// Whether one of the rows, each of which can be asked for by its name, is wanted.
+/// Whether one of the rows, each of which has a name for `--only`, is wanted.
 pub fn wanted(settings: &Settings) -> bool {
-    settings.wants("hello") || ROWS.iter().any(|row| settings.wants(row.name))
+    settings.wants("hello") || CALLS.iter().any(|call| settings.wants(call.name))
 }
 
 /// Measures all rows that are wanted.
@@ -95,7 +69,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let world = World::start(&queues).await?;
     let hello = HelloWorld::start(settings).await?;
     let mut measured = Vec::new();
-    for row in ROWS.iter().filter(|row| settings.wants(row.name)) {
+    for row in CALLS.iter().filter(|row| settings.wants(row.name)) {
         measured.push(Measured::new(&world, settings, row, visitors).await?);
     }
     let mut hellos = vec![hello.run().await?];
@@ -104,21 +78,20 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
             hellos.push(hello.run().await?);
         }
         for row in &mut measured {
-            let question = row.question(round);
-            let window = meter::measure(&world, settings, &question).await;
-            let window = window.with_context(|| format!("row {}", row.asked.name))?;
+            let window = meter::measure(&world, settings, &row.question(round)).await;
+            let window = window.with_context(|| format!("row {}", row.call.name))?;
             let after = hello.run().await?;
             let before = hellos.last().copied().unwrap_or(after);
             hellos.push(after);
             row.add(window, before, after);
-            row.say(round, &hellos);
+            row.say(round, &after);
         }
         sections.put(section(settings, &hellos, &measured));
     }
     Ok(())
 }
 
-fn section(settings: &Settings, hellos: &[Other], measured: &[Measured]) -> Section {
+fn section(settings: &Settings, hellos: &[Window], measured: &[Measured]) -> Section {
     let mut rows = vec![hello_row(hellos)];
     rows.extend(measured.iter().map(Measured::row));
     Section {
@@ -155,19 +128,20 @@ impl HelloWorld {
         let address = line.trim_start_matches("address ").parse()?;
         // As long as a token: the same work for whoever reads the head.
         let requests = Arc::new(Requests::with_tokens("/", &["x".repeat(90)]));
-        let server = OtherServer { id: process.id(), store: None, address, requests };
+        let processes = Processes { servers: vec![process.id()], ..Processes::default() };
+        let server = OtherServer { processes, address, requests };
         Ok(Self { _process: process, server, settings: settings.clone() })
     }
 
     /// Loads it for one window.
-    pub async fn run(&self) -> anyhow::Result<Other> {
+    pub async fn run(&self) -> anyhow::Result<Window> {
         self.server.measure(&self.settings).await
     }
 }
 
 /// One row and what has been measured of it so far.
 struct Measured {
-    asked: &'static Asked,
+    call: &'static Call,
     requests: Arc<Requests>,
     windows: Vec<Window>,
     ratios: Vec<f64>,
@@ -179,71 +153,78 @@ impl Measured {
     async fn new(
         world: &World,
         settings: &Settings,
-        asked: &'static Asked,
+        call: &'static Call,
         visitors: u64,
     ) -> anyhow::Result<Self> {
-        let places = match asked.operation {
-            "queue.authorize" => world.admit(asked.queue, visitors).await?,
-            _ => world.fill(asked.queue, settings.waiting).await?,
-        };
-        let mut tokens = world.tokens(asked.queue, &places, VISITORS);
-        if asked.name == FORGED {
+        let Call { name, operation, queue, .. } = *call;
+        let requests = if name == FORGED {
+            let places = world.admit(queue, visitors).await?;
+            let mut tokens = world.tokens(queue, &places, VISITORS);
             tokens.iter_mut().for_each(forge);
-        }
-        let requests = Arc::new(Requests::with_tokens(asked.path, &tokens));
+            Arc::new(Requests::with_tokens("/v1/queues/forged/authorize", &tokens))
+        } else if operation == AUTHORIZE {
+            world.authorize(queue, visitors, VISITORS).await?.requests
+        } else {
+            world.place(queue, settings.waiting, VISITORS).await?.requests
+        };
         let (windows, ratios, cpu_ratios) = Default::default();
-        Ok(Self { asked, requests, windows, ratios, cpu_ratios })
+        Ok(Self { call, requests, windows, ratios, cpu_ratios })
     }
 
     fn question(&self, round: usize) -> Question {
-        let requests = if self.asked.path.is_empty() {
+        let Call { operation, queue, expect, .. } = *self.call;
+        let requests = if operation == JOIN {
             // Each round's joins are new ones.
-            Arc::new(Requests::joins(&[self.asked.queue.to_owned()], 1, round as u64))
+            Arc::new(Requests::joins(&[queue.to_owned()], 1, round as u64))
         } else {
             self.requests.clone()
         };
-        Question { operation: self.asked.operation, requests, expect: self.asked.expect }
+        Question { operation, requests, expect }
     }
 
-    fn add(&mut self, window: Window, before: Other, after: Other) {
-        self.ratios.push(window.rate() / f64::midpoint(before.rate, after.rate));
+    fn add(&mut self, window: Window, before: Window, after: Window) {
+        self.ratios.push(window.rate / f64::midpoint(before.rate, after.rate));
         self.cpu_ratios.push(f64::midpoint(before.all_us(), after.all_us()) / window.all_us());
         self.windows.push(window);
     }
 
-    fn say(&self, round: usize, hellos: &[Other]) {
-        let (Some(it), Some(hello)) = (self.windows.last(), hellos.last()) else { return };
+    fn say(&self, round: usize, hello: &Window) {
+        let Some(it) = self.windows.last() else { return };
         say(&format!(
             "round {round}: {:9} {:7.0}/s, {:.3} of the hello-world's (by CPU {:.3}); µs a request: \
              hello {:.2}, admission {:.2}, Redis {:.2}, generator {:.2}",
-            self.asked.name,
-            it.rate(),
+            self.call.name,
+            it.rate,
             self.ratios.last().copied().unwrap_or(f64::NAN),
             self.cpu_ratios.last().copied().unwrap_or(f64::NAN),
             hello.server_us,
-            it.per_request(it.admission_us),
-            it.per_request(it.store_us),
-            it.per_request(it.generator_us),
+            it.server_us,
+            it.store_us,
+            it.generator_us,
         ));
     }
 
     fn row(&self) -> Row {
-        let over =
-            |of: &dyn Fn(&Window) -> f64| median(&self.windows.iter().map(of).collect::<Vec<_>>());
-        let least_ratio = self.asked.least_ratio.map(Bound::AtLeast);
-        Row::new(self.asked.name)
-            .figure("requests/s", over(&Window::rate))
-            .within("ratio", median(&self.ratios), least_ratio)
-            .figure("least", least(&self.ratios))
-            .figure("most", most(&self.ratios))
-            .figure("CPU ratio", median(&self.cpu_ratios))
-            .figure("server µs", over(&|it| it.per_request(it.admission_us)))
-            .figure("Redis µs", over(&|it| it.per_request(it.store_us)))
-            .figure("scheduler µs", over(&|it| it.per_request(it.scheduler_us)))
-            .figure("generator µs", over(&|it| it.per_request(it.generator_us)))
-            .figure("EVALSHA/request", over(&|it| it.per_request(it.calls)))
-            .figure("others' cores", over(&Window::others_cores))
+        let ratios = [self.ratios.as_slice(), &self.cpu_ratios];
+        let least_ratio = self.call.least_ratio.map(Bound::AtLeast);
+        row(self.call.name, &self.windows, ratios, least_ratio)
+            .figure("EVALSHA/request", over(&self.windows, Window::calls_a_request))
+            .figure("others' cores", over(&self.windows, |it| it.others_cores))
     }
+}
+
+fn row(name: &str, windows: &[Window], ratios: [&[f64]; 2], least_ratio: Option<Bound>) -> Row {
+    let [ratios, cpu_ratios] = ratios;
+    Row::new(name)
+        .figure("requests/s", over(windows, |it| it.rate))
+        .within("ratio", median(ratios), least_ratio)
+        .figure("least", least(ratios))
+        .figure("most", most(ratios))
+        .figure("CPU ratio", median(cpu_ratios))
+        .figure("server µs", over(windows, |it| it.server_us))
+        .figure("Redis µs", over(windows, |it| it.store_us))
+        .figure("scheduler µs", over(windows, |it| it.scheduler_us))
+        .figure("generator µs", over(windows, |it| it.generator_us))
 }
 
 /// Changes a character of the signature, with which a token ends.
@@ -253,19 +234,11 @@ fn forge(token: &mut String) {
     token.replace_range(at..=at, other);
 }
 
-fn hello_row(hellos: &[Other]) -> Row {
-    let over = |of: fn(&Other) -> f64| hellos.iter().map(of).collect::<Vec<_>>();
-    let rates = over(|hello| hello.rate);
-    Row::new("hello")
-        .figure("requests/s", median(&rates))
-        .figure("ratio", 1.0)
-        .figure("least", least(&rates) / median(&rates))
-        .figure("most", most(&rates) / median(&rates))
-        .figure("CPU ratio", 1.0)
-        .figure("server µs", median(&over(|hello| hello.server_us)))
-        .figure("Redis µs", 0.0)
-        .figure("scheduler µs", 0.0)
-        .figure("generator µs", median(&over(|hello| hello.generator_us)))
+fn hello_row(hellos: &[Window]) -> Row {
+    let middle = over(hellos, |it| it.rate);
+    // Its ratio is 1 by definition, and how far its own windows lie apart is the measure's noise.
+    let ratios: Vec<_> = hellos.iter().map(|it| it.rate / middle).collect();
+    row("hello", hellos, [&ratios, &[1.0]], None)
         .figure("EVALSHA/request", 0.0)
         .figure("others' cores", f64::NAN)
 }

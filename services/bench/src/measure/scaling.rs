@@ -1,13 +1,10 @@
 //! The cost of a request must not rise with the number of schedulers, queues or admissions:
 //! authorize, the same load, beside the smallest system.
 
-use std::sync::Arc;
-
 use crate::{
-    meter::{self, Question, Window},
+    meter::{self, Window, over},
     progress::say,
     report::{Bound, Row, Section},
-    request::Requests,
     sections::Sections,
     settings::Settings,
     stats::median,
@@ -36,8 +33,8 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let many = World::start(&(0..QUEUES).map(queue).collect::<Vec<_>>()).await?;
     // Its ticks are its own system's.
     many.anteroom.scheduler.process.freeze();
-    let small_question = question(&small, visitors).await?;
-    let many_question = question(&many, visitors).await?;
+    let small_question = small.authorize("room-0", visitors, VISITORS).await?;
+    let many_question = many.authorize("room-0", visitors, VISITORS).await?;
     let mut windows = vec![Vec::new(); SYSTEMS.len()];
     for round in 0..ROUNDS.min(settings.rounds) {
         for (system, windows) in SYSTEMS.iter().zip(&mut windows) {
@@ -61,12 +58,12 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
                 }
                 "3 admissions" | MORE_LOAD => {
                     for _ in 1..3 {
-                        small.add_admission().await?;
+                        small.add_admission().await;
                     }
                     let times = if *system == MORE_LOAD { 3 } else { 1 };
                     let settings = settings.connections(times * settings.connections);
                     let window = meter::measure(&small, &settings, &small_question).await;
-                    small.end_more_admissions();
+                    small.more_admissions.clear();
                     window
                 }
                 _ => meter::measure(&small, settings, &small_question).await,
@@ -83,22 +80,14 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     Ok(())
 }
 
-async fn question(world: &World, visitors: u64) -> anyhow::Result<Question> {
-    let places = world.admit("room-0", visitors).await?;
-    let tokens = world.tokens("room-0", &places, VISITORS);
-    let requests = Arc::new(Requests::with_tokens("/v1/queues/room-0/authorize", &tokens));
-    Ok(Question { operation: "queue.authorize", requests, expect: 200 })
-}
-
 /// Of all services and the store.
 fn all_us(it: &Window) -> f64 {
-    it.per_request(it.admission_us + it.store_us + it.scheduler_us)
+    it.both_us() + it.scheduler_us
 }
 
 fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
     let rows = SYSTEMS.iter().zip(windows).map(|(system, windows_of)| {
-        let over =
-            |of: &dyn Fn(&Window) -> f64| median(&windows_of.iter().map(of).collect::<Vec<_>>());
+        let of = |of: fn(&Window) -> f64| over(windows_of, of);
         let base = windows.first().into_iter().flatten();
         let times: Vec<_> =
             base.zip(windows_of).map(|(base, it)| all_us(it) / all_us(base)).collect();
@@ -106,13 +95,13 @@ fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
         let has_bound = *system != SMALLEST && *system != MORE_LOAD;
         let bound = has_bound.then_some(Bound::AtMost(MOST_TIMES));
         Row::new(*system)
-            .figure("requests/s", over(&Window::rate))
-            .figure("admission µs", over(&|it| it.per_request(it.admission_us)))
-            .figure("Redis µs", over(&|it| it.per_request(it.store_us)))
-            .figure("scheduler µs", over(&|it| it.per_request(it.scheduler_us)))
-            .figure("all three", over(&all_us))
+            .figure("requests/s", of(|it| it.rate))
+            .figure("admission µs", of(|it| it.server_us))
+            .figure("Redis µs", of(|it| it.store_us))
+            .figure("scheduler µs", of(|it| it.scheduler_us))
+            .figure("all three", of(all_us))
             .within("×", median(&times), bound)
-            .figure("EVALSHA/request", over(&|it| it.per_request(it.calls)))
+            .figure("EVALSHA/request", of(Window::calls_a_request))
     });
     Section {
         name: NAME,
@@ -121,7 +110,7 @@ fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
             "Authorize at {} connections, shared by all admissions but in the last row. The smallest system has one \
              scheduler, one queue and one admission; `×` compares the processor time of services \
              and Redis with its in the same round, median of {} rounds. Ticks and snapshots are \
-             counted; they cost the same when nobody asks.",
+             counted; they cost the same without requests.",
             settings.connections,
             ROUNDS.min(settings.rounds)
         ),

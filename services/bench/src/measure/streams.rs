@@ -53,11 +53,12 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let tokens = world.tokens("line", &places, streams);
 
     let id = world.anteroom.admission.process.id();
+    let address = world.anteroom.admission.address("public");
     let before = cpu::resident_bytes(id)? as f64;
     say(&format!("opening {streams} streams"));
     let events: Arc<Vec<AtomicU64>> = Arc::new(tokens.iter().map(|_| AtomicU64::new(0)).collect());
     let open = async |token: String| -> anyhow::Result<TcpStream> {
-        let mut stream = TcpStream::connect(world.public[0]).await?;
+        let mut stream = TcpStream::connect(address).await?;
         stream.write_all(&with_token("/v1/queues/line/token/events", &token)).await?;
         Ok(stream)
     };
@@ -66,7 +67,6 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     for (n, stream) in opened.into_iter().enumerate() {
         readers.spawn(read(stream, n, events.clone()));
     }
-    let heard = |least| events.iter().filter(|it| it.load(Ordering::Relaxed) >= least).count();
     let (cpu_before, mut waited) = (cpu::of_process(id)?, Duration::ZERO);
     while waited < held {
         let step = Duration::from_secs(1).min(held - waited);
@@ -79,9 +79,10 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let cpu = (cpu::of_process(id)? - cpu_before) as f64 / 1e6 / held.as_secs_f64();
     let resident = cpu::resident_bytes(id)? as f64;
     let least = if settings.quick { 1 } else { 2 };
-    let alive = heard(least);
+    let counts: Vec<_> = events.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+    let alive = counts.iter().filter(|it| **it >= least).count();
     ensure!(readers.len() as u64 == streams, "{} of {streams} streams are left", readers.len());
-    let all: u64 = events.iter().map(|it| it.load(Ordering::Relaxed)).sum();
+    let all: u64 = counts.iter().sum();
     let all_alive = Bound::AtLeast(streams as f64);
     sections.put(Section {
         name: NAME,
@@ -103,7 +104,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Counts the events of one stream, until it ends: then it says so.
+/// Counts the events of one stream, and fails when it ends.
 async fn read(mut stream: TcpStream, n: usize, events: Arc<Vec<AtomicU64>>) -> anyhow::Result<()> {
     let mut buffer = [0; 2_048];
     let mut text = Vec::new();
@@ -113,8 +114,8 @@ async fn read(mut stream: TcpStream, n: usize, events: Arc<Vec<AtomicU64>>) -> a
         text.extend_from_slice(&buffer[..read]);
         if let Some(head) = Head::parse(&text)? {
             ensure!(head.status == 200, "{}", String::from_utf8_lossy(&text));
-            let told = text.windows(7).filter(|window| window == b"event: ").count() as u64;
-            events[n].store(told, Ordering::Relaxed);
+            let count = text.windows(7).filter(|window| window == b"event: ").count() as u64;
+            events[n].store(count, Ordering::Relaxed);
         }
     }
 }

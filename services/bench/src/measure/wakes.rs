@@ -1,5 +1,5 @@
-//! How soon an idle issuer issues an application: told of it by a message, and where every message
-//! is lost.
+//! How soon an idle issuer issues an application: woken by a message, and where every message is
+//! lost.
 
 use std::time::{Duration, Instant};
 

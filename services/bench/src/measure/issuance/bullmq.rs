@@ -28,7 +28,7 @@ pub struct Bullmq {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Report {
     seconds: f64,
     cpu_us: f64,
 }
@@ -65,12 +65,12 @@ impl Bullmq {
         let before = cpu::of_process(store)?;
         let line = node.line("drained ", PATIENCE).await;
         let store_us = (cpu::of_process(store)? - before) as f64 / 1e3;
-        let told: Told = serde_json::from_str(line.trim_start_matches("drained "))?;
+        let report: Report = serde_json::from_str(line.trim_start_matches("drained "))?;
         ensure!(node.exit(PATIENCE).await.success(), "BullMQ: {}", node.stderr());
         let jobs = jobs as f64;
         Ok(Drained {
-            rate: (jobs - 1.0) / told.seconds,
-            worker_us: told.cpu_us / jobs,
+            rate: (jobs - 1.0) / report.seconds,
+            worker_us: report.cpu_us / jobs,
             store_us: store_us / jobs,
         })
     }

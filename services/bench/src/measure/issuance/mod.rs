@@ -68,7 +68,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     Ok(())
 }
 
-/// BullMQ, where it is asked for and can be installed.
+/// BullMQ, where it is wanted and can be installed.
 async fn installed(settings: &Settings, sections: &Sections) -> Option<Bullmq> {
     let Some(folder) = settings.bullmq.clone() else {
         sections.note("BullMQ: it is installed and measured with --bullmq.");
@@ -140,7 +140,7 @@ impl Drained {
     }
 }
 
-/// What was measured so far; of the hello-world one more, since each round stands between two.
+/// What was measured so far; of the hello-world one more, since each round is between two.
 #[derive(Default)]
 struct Rounds {
     issuer: Vec<Drained>,

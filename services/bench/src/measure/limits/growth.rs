@@ -7,13 +7,12 @@ use anyhow::{Context as _, ensure};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use crate::{
-    meter::{Question, Window, measure_without_ticks},
+    meter::{Question, Window, measure_without_ticks, over},
     progress::say,
     report::{Bound, Row, Section},
     request::{Requests, number},
     sections::Sections,
     settings::Settings,
-    stats::median,
     world::{IN_FLIGHT, World, room},
 };
 
@@ -31,7 +30,7 @@ const ROUNDS: usize = 3;
 /// A single unit in a log, the smallest there is, may take more: it is a set.
 const MOST_BYTES: f64 = 200.0;
 
-/// A limit, and so many keys that are asked for in turn.
+/// A limit, and so many keys that are checked in turn.
 struct Keys {
     algorithm: &'static str,
     rule: Rule,
@@ -112,27 +111,24 @@ impl Keys {
         let requests = Arc::new(Requests::posts(&path, r#"{"key":"client-"#, self.keys, "\"}"));
         Question { operation: "limit.check", requests, expect: 200 }
     }
-
-    fn over(&self, of: impl Fn(&Window) -> f64) -> f64 {
-        median(&self.windows.iter().map(of).collect::<Vec<_>>())
-    }
 }
 
 fn section(settings: &Settings, all: &[Keys]) -> Section {
-    let both_us = |it: &Window| it.per_request(it.admission_us + it.store_us);
     let mut rows = Vec::new();
     for sizes in all.chunk_by(|one, other| one.algorithm == other.algorithm) {
         for it in sizes {
             let is_string = it.rule.algorithm != Algorithm::Log && it.keys > 1_000;
-            let times = |of: &dyn Fn(&Window) -> f64| it.over(of) / sizes[0].over(of);
+            let of = |of: fn(&Window) -> f64| over(&it.windows, of);
+            let times =
+                |of: fn(&Window) -> f64| over(&it.windows, of) / over(&sizes[0].windows, of);
             rows.push(
                 Row::new(format!("{}, {}", it.algorithm, it.keys))
-                    .figure("requests/s", it.over(Window::rate))
-                    .figure("admission µs", it.over(|it| it.per_request(it.admission_us)))
-                    .figure("Redis µs", it.over(|it| it.per_request(it.store_us)))
-                    .figure("script µs", it.over(|it| it.script_us / it.items))
-                    .figure("both ×", times(&both_us))
-                    .figure("Redis ×", times(&|it: &Window| it.per_request(it.store_us)))
+                    .figure("requests/s", of(|it| it.rate))
+                    .figure("admission µs", of(|it| it.server_us))
+                    .figure("Redis µs", of(|it| it.store_us))
+                    .figure("script µs", of(|it| it.counted.script_us / it.counted.items))
+                    .figure("both ×", times(Window::both_us))
+                    .figure("Redis ×", times(|it| it.store_us))
                     .within(
                         "bytes a key",
                         it.bytes,

@@ -5,7 +5,10 @@ use std::{path::Path, sync::Arc};
 use anteroom_testkit::{PATIENCE, Process, Redis, free_port};
 use anyhow::Context as _;
 
-use crate::{meter::OtherServer, request::Requests};
+use crate::{
+    meter::{OtherServer, Processes},
+    request::Requests,
+};
 
 const LIMITS: &str = "- namespace: bench\n  max_value: 1000000000\n  seconds: 3600\n  \
                       conditions: []\n  variables: [key]\n";
@@ -39,8 +42,11 @@ impl Limitador {
         let json =
             r#"{"namespace":"bench","delta":1,"response_headers":null,"values":{"key":"client-"#;
         let server = OtherServer {
-            id: process.id(),
-            store: redis.id(),
+            processes: Processes {
+                servers: vec![process.id()],
+                store: redis.id(),
+                ..Processes::default()
+            },
             address: ([127, 0, 0, 1], port).into(),
             requests: Arc::new(Requests::posts("/check_and_report", json, keys, "\"}}")),
         };

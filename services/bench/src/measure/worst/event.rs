@@ -1,12 +1,12 @@
-//! Of an event with a million pending applications; and what it takes to look at their positions.
+//! Of an event with a million pending applications; and what it costs to look up their positions.
 
-use std::{ops::Deref, sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use anteroom_core::event::{Application, Apply, Claimed, Event, MAX_CLAIM, MAX_CODES, Rules};
 use anyhow::{Context as _, ensure};
 use futures_util::future::join_all;
 
-use super::{CALLS, ITEMS, Rows, SECOND, Stand, TOGETHER, on_a_thread};
+use super::{CALLS, ITEMS, SECOND, Stand, on_a_thread, section};
 use crate::{
     progress::say,
     report::{Bound, Row, Section},
@@ -39,15 +39,15 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let (position, worst) = (settings.wants(POSITION), settings.wants(NAME));
     let (looks, rows) = on_a_thread(async move || -> anyhow::Result<_> {
         let rules = Rules { stock: Some(2 * PENDING), max_attempts: 2, ..Rules::default() };
-        let mut line = Line::new(rules).await?;
+        let mut line = line(rules).await?;
         say(&format!("worst: {pending} applications"));
         line.fill(pending).await?;
         let looks = if position { Some(line.looks().await?) } else { None };
-        let mut rows = Rows::default();
+        let mut rows = Vec::new();
         if worst {
-            line.measure(&mut rows).await?;
-            drop(line);
-            sold_out(pending, &mut rows).await?;
+            line.measure().await?;
+            rows = line.rows();
+            rows.extend(sold_out(pending).await?);
         }
         Ok((looks, rows))
     })
@@ -56,24 +56,9 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         sections.put(looks.section(pending));
     }
     if worst {
-        sections.put(rows.section(NAME, &format!("The worst calls, {pending} pending")));
+        sections.put(section(NAME, format!("The worst calls, {pending} pending"), rows));
     }
     Ok(())
-}
-
-/// An event on a stand.
-struct Line {
-    stand: Stand,
-    event: Event,
-    applied: u64,
-}
-
-impl Deref for Line {
-    type Target = Stand;
-
-    fn deref(&self) -> &Stand {
-        &self.stand
-    }
 }
 
 /// For each round what a full call took in µs, and its HMGETs.
@@ -86,21 +71,20 @@ fn visitor(n: u64) -> String {
     format!("{VISITOR}{n:011}")
 }
 
-impl Line {
-    async fn new(rules: Rules) -> anyhow::Result<Self> {
-        let stand = Stand::new().await?;
-        let event =
-            Event::open_with_clock(&stand.store, "worst", rules.clone(), 100_000, stand.given());
-        event.apply_rules(&rules).await?;
-        Ok(Self { stand, event, applied: 0 })
-    }
+async fn line(rules: Rules) -> anyhow::Result<Stand<Event>> {
+    let line = Stand::new(|store, clock| {
+        Event::open_with_clock(store, "worst", rules.clone(), 100_000, clock)
+    })
+    .await?;
+    line.entity.apply_rules(&rules).await?;
+    Ok(line)
+}
 
+impl Stand<Event> {
     async fn fill(&mut self, applications: u64) -> anyhow::Result<()> {
-        let end = self.applied + applications;
-        while self.applied < end {
-            let numbers = self.applied..end.min(self.applied + TOGETHER);
-            self.applied = numbers.end;
-            let applies = numbers.map(async |n| self.event.apply(&visitor(n)).await);
+        while self.made < applications {
+            let applies = self.next(applications).map(visitor);
+            let applies = applies.map(async |visitor| self.entity.apply(&visitor).await);
             for applied in join_all(applies).await {
                 let applied = applied?;
                 ensure!(matches!(applied, Apply::Accepted(_)), "an application: {applied:?}");
@@ -112,43 +96,39 @@ impl Line {
     /// Visitors of a full call, from all over the line but its head, others for each call.
     fn visitors(&self, call: u64) -> Vec<String> {
         let (head, stride) = (2 * CALLS as u64 * ITEMS, 7_919);
-        let from = |n: u64| head + n * stride % (self.applied - head);
+        let from = |n: u64| head + n * stride % (self.made - head);
         (call * ITEMS..(call + 1) * ITEMS).map(|n| visitor(from(n))).collect()
     }
 
-    /// Looks in one call where these stand; all are pending.
+    /// Looks up their positions in one call; all are pending.
     async fn look(&self, visitors: &[String]) -> anyhow::Result<()> {
         let status = async |visitor: &String| -> anyhow::Result<()> {
-            let application = self.event.status(visitor).await?;
+            let application = self.entity.status(visitor).await?;
             let is_pending = matches!(application, Some(Application::Pending { .. }));
             ensure!(is_pending, "{visitor}: {application:?}");
             Ok(())
         };
-        for found in join_all(visitors.iter().map(status)).await {
-            found?;
-        }
-        Ok(())
+        join_all(visitors.iter().map(status)).await.into_iter().collect()
     }
 
     /// Rounds of calls that follow each other, as those of many visitors do.
     async fn looks(&self) -> anyhow::Result<Looks> {
         let (mut scripts, mut commands) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS {
-            self.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
+            self.reset().await;
             for call in 0..LOOKS {
                 self.look(&self.visitors(round * LOOKS + call)).await?;
             }
-            let calls = self.redis.calls("evalsha").await;
-            ensure!(calls == LOOKS, "{LOOKS} calls were expected: {calls}");
-            scripts.push(self.call_us("evalsha").await?);
+            let [script, hmget] = self.call_us(LOOKS, ["evalsha", "hmget"]).await?;
+            scripts.push(script);
             // Two of them a call: one reads the rules.
-            commands.push(2.0 * self.call_us("hmget").await?);
+            commands.push(2.0 * hmget);
         }
         Ok(Looks { scripts, commands })
     }
 
     async fn claim(&self) -> anyhow::Result<Claimed> {
-        let claimed = self.event.claim(MAX_CLAIM).await?;
+        let claimed = self.entity.claim(MAX_CLAIM).await?;
         ensure!(claimed.work.len() == MAX_CLAIM, "a full claim");
         Ok(claimed)
     }
@@ -157,69 +137,52 @@ impl Line {
     /// a second, no lease ends.
     async fn time_passes(&self, steps: u64) -> anyhow::Result<()> {
         for _ in 0..steps {
-            self.event.reclaim().await?;
-            self.clock.fetch_add(SECOND * 9 / 10, Ordering::SeqCst);
-            self.event.kick().await?;
+            self.entity.reclaim().await?;
+            self.advance(SECOND * 9 / 10);
+            self.entity.kick().await?;
         }
         Ok(())
     }
 
-    /// The times of ticks, each of which takes back as much as it may.
-    async fn reclaims(&self, are_dead: bool) -> anyhow::Result<Vec<f64>> {
-        let mut times = Vec::new();
+    /// Ticks, each of which takes back as much as it may.
+    async fn reclaims(&self, row: &str, are_dead: bool) -> anyhow::Result<()> {
         for _ in 0..CALLS {
-            let (reclaimed, time) = self.timed(self.event.reclaim()).await?;
+            let reclaimed = self.timed(row, self.entity.reclaim()).await?;
             let found = if are_dead { reclaimed.dead } else { reclaimed.returned };
             ensure!(found == RECLAIMED, "a full tick: {reclaimed:?}");
-            times.push(time);
         }
-        while self.event.reclaim().await?.more {}
-        Ok(times)
+        while self.entity.reclaim().await?.more {}
+        Ok(())
     }
 
-    async fn measure(&mut self, rows: &mut Rows) -> anyhow::Result<()> {
-        let mut times: [Vec<f64>; 8] = Default::default();
+    async fn measure(&mut self) -> anyhow::Result<()> {
         for call in 0..CALLS as u64 {
-            let new: Vec<_> = (0..ITEMS).map(|n| visitor(self.applied + n)).collect();
-            self.applied += ITEMS;
-            let applies = || new.iter().map(|visitor| self.event.apply(visitor));
-            times[0].push(self.timed_all(applies()).await?);
-            times[1].push(self.timed_all(applies()).await?);
-            times[2].push(self.timed(self.look(&self.visitors(call))).await?.1);
-            let (claimed, time) = self.timed(self.claim()).await?;
-            times[3].push(time);
-            let sequences: Vec<_> = claimed.work.iter().map(|work| work.sequence).collect();
-            times[4].push(self.timed(self.event.renew(claimed.fence, &sequences)).await?.1);
-            times[5].push(self.timed(self.event.finish(claimed.fence, &claimed.work)).await?.1);
-            let claimed = self.claim().await?;
-            let (first, rest) = claimed.work.split_first().context("a full claim")?;
-            let fail = self.event.fail(claimed.fence, first.sequence, "no", None);
-            times[6].push(self.timed(fail).await?.1);
-            let rest: Vec<_> = rest.iter().map(|work| work.sequence).collect();
-            times[7].push(self.timed(self.event.give_back(claimed.fence, &rest)).await?.1);
+            let new: Vec<_> = (0..ITEMS).map(|n| visitor(self.made + n)).collect();
+            self.made += ITEMS;
+            let event = &self.entity;
+            let applies = || new.iter().map(|visitor| event.apply(visitor));
+            self.timed_all("apply: 64 new ones", applies()).await?;
+            self.timed_all("apply: 64 again", applies()).await?;
+            self.timed("status: 64 in line", self.look(&self.visitors(call))).await?;
+            let Claimed { fence, work, .. } = self.timed("claim: 64", self.claim()).await?;
+            let sequences: Vec<_> = work.iter().map(|work| work.sequence).collect();
+            self.timed("renew: 64", event.renew(fence, &sequences)).await?;
+            self.timed("finish: 64", event.finish(fence, &work)).await?;
+            let Claimed { fence, work, .. } = self.claim().await?;
+            let sequences: Vec<_> = work.iter().map(|work| work.sequence).collect();
+            let (first, rest) = sequences.split_first().context("a full claim")?;
+            self.timed("fail", event.fail(fence, *first, "no", None)).await?;
+            self.timed("give_back: 63", event.give_back(fence, rest)).await?;
         }
-        let names = [
-            "apply: 64 new ones",
-            "apply: 64 again",
-            "status: 64 in line",
-            "claim: 64",
-            "renew: 64",
-            "finish: 64",
-            "fail",
-            "give_back: 63",
-        ];
-        for (name, times) in names.into_iter().zip(times) {
-            rows.add(name, times);
-        }
-        self.reclaim_and_claim_again(rows).await?;
-        self.operate(rows).await
+        self.reclaim_and_claim_again().await?;
+        self.operate().await
     }
 
     /// Leases that end by the thousands, and what becomes of their applications.
-    async fn reclaim_and_claim_again(&self, rows: &mut Rows) -> anyhow::Result<()> {
-        // The clock has stood still before: what such a gap leaves in grace is over by then.
+    async fn reclaim_and_claim_again(&self) -> anyhow::Result<()> {
+        // The clock was stopped before: the grace that such a gap leaves is over by then.
         self.time_passes(13).await?;
-        self.event.reclaim().await?;
+        self.entity.reclaim().await?;
         let mut retried = Vec::new();
         for n in 0..CLAIMS {
             let claimed = self.claim().await?;
@@ -229,73 +192,52 @@ impl Line {
         }
         for (fence, work) in &retried {
             let retry_in = Some(Duration::from_secs(1));
-            self.event.fail(*fence, work.sequence, "no", retry_in).await?;
+            self.entity.fail(*fence, work.sequence, "no", retry_in).await?;
         }
         self.time_passes(2).await?;
-        let mut times = Vec::new();
         for _ in 0..CALLS {
-            let (claimed, time) = self.timed(self.claim()).await?;
+            let claimed = self.timed("claim: 64 to be tried again", self.claim()).await?;
             ensure!(claimed.work.iter().all(|work| work.attempt == 2), "those whose time has come");
-            times.push(time);
         }
-        rows.add("claim: 64 to be tried again", times);
         self.time_passes(10).await?;
-        rows.add("reclaim: 100 leases that ended", self.reclaims(false).await?);
+        self.reclaims("reclaim: 100 leases that ended", false).await?;
         let returned: Vec<_> = (3_000..3_000 + CALLS as u64 * ITEMS).map(visitor).collect();
-        let mut times = Vec::new();
         for visitors in returned.chunks(ITEMS as usize) {
-            times.push(self.timed(self.look(visitors)).await?.1);
+            self.timed("status: 64 in line again", self.look(visitors)).await?;
         }
-        rows.add("status: 64 in line again", times);
-        let mut times = Vec::new();
         for _ in 0..CLAIMS - 2 * CALLS {
-            times.push(self.timed(self.claim()).await?.1);
+            self.timed("claim: 64 in line again", self.claim()).await?;
         }
-        rows.add("claim: 64 in line again", times);
         self.time_passes(12).await?;
-        rows.add("reclaim: 100 last attempts", self.reclaims(true).await?);
-        Ok(())
+        self.reclaims("reclaim: 100 last attempts", true).await
     }
 
-    /// What operators and the scheduler ask, now that there are thousands of dead letters.
-    async fn operate(&self, rows: &mut Rows) -> anyhow::Result<()> {
-        let mut times: [Vec<f64>; 7] = Default::default();
-        let dead = self.event.dead(5_000, 100).await?.letters;
+    /// What operators and the scheduler request, now that there are thousands of dead letters.
+    async fn operate(&self) -> anyhow::Result<()> {
+        let event = &self.entity;
+        let dead = event.dead(5_000, 100).await?.letters;
         ensure!(dead.len() == 100, "a full page of dead letters");
         for call in 0..CALLS {
-            times[0].push(self.timed(self.event.dead(5_000, 100)).await?.1);
-            let page = self.event.dead(dead[99].sequence, 100).await?.letters;
+            self.timed("dead: a page of 100", event.dead(5_000, 100)).await?;
+            let page = event.dead(dead[99].sequence, 100).await?.letters;
             let visitors: Vec<_> = page.iter().map(|it| it.visitor_id.as_str()).collect();
-            let (told, time) = self.timed(self.event.retry_dead(&visitors)).await?;
-            ensure!(told.retried == 100, "a full page of dead letters: {told:?}");
-            times[1].push(time);
-            times[2].push(self.timed(self.event.give_up(&dead[call].visitor_id)).await?.1);
-            times[3].push(self.timed(self.event.add_stock(&call.to_string(), 1)).await?.1);
+            let reply = self.timed("retry_dead: 100", event.retry_dead(&visitors)).await?;
+            ensure!(reply.retried == 100, "a full page of dead letters: {reply:?}");
+            self.timed("give_up", event.give_up(&dead[call].visitor_id)).await?;
+            self.timed("add_stock", event.add_stock(&call.to_string(), 1)).await?;
             let codes: Vec<_> = (0..MAX_CODES).map(|n| format!("{call:02}-{n:0195}")).collect();
-            times[4].push(self.timed(self.event.load_codes(&codes)).await?.1);
-            times[5].push(self.timed(self.event.kick()).await?.1);
-            times[6].push(self.timed(self.event.snapshot()).await?.1);
-        }
-        let names = [
-            "dead: a page of 100",
-            "retry_dead: 100",
-            "give_up",
-            "add_stock",
-            "load_codes: 200",
-            "kick",
-            "snapshot",
-        ];
-        for (name, times) in names.into_iter().zip(times) {
-            rows.add(name, times);
+            self.timed("load_codes: 200", event.load_codes(&codes)).await?;
+            self.timed("kick", event.kick()).await?;
+            self.timed("snapshot", event.snapshot()).await?;
         }
         Ok(())
     }
 }
 
 /// The last unit of an event for which many more have applied; and the end of all it held.
-async fn sold_out(pending: u64, rows: &mut Rows) -> anyhow::Result<()> {
+async fn sold_out(pending: u64) -> anyhow::Result<Vec<Row>> {
     let units = pending / 1_000;
-    let mut line = Line::new(Rules {
+    let mut line = line(Rules {
         stock: Some(units),
         over_apply: 1_000_000_000,
         ends_at: Some(1_800_000_000 + DAY),
@@ -304,27 +246,27 @@ async fn sold_out(pending: u64, rows: &mut Rows) -> anyhow::Result<()> {
     })
     .await?;
     line.fill(pending).await?;
-    let (mut issued, mut last) = (0, f64::NAN);
+    let (event, mut issued) = (&line.entity, 0);
     while issued < units {
-        let claimed = line.event.claim(MAX_CLAIM).await?;
-        issued += claimed.work.len() as u64;
-        last = line.timed(line.event.finish(claimed.fence, &claimed.work)).await?.1;
-    }
-    let shown = line.event.snapshot().await?;
-    ensure!((shown.pending, shown.sold_out) == (0, pending - units), "sold out: {shown:?}");
-    rows.add("finish: the last unit, once", vec![last]);
-    let ticks = 2 * DAY / A_TICK;
-    let mut drops = f64::NAN;
-    for tick in 1..=ticks {
-        line.clock.fetch_add(A_TICK * SECOND, Ordering::SeqCst);
-        match tick {
-            last if last == ticks => drops = line.timed(line.event.reclaim()).await?.1,
-            _ => drop(line.event.reclaim().await?),
+        let Claimed { fence, work, .. } = event.claim(MAX_CLAIM).await?;
+        issued += work.len() as u64;
+        let finish = event.finish(fence, &work);
+        if issued < units {
+            finish.await?;
+        } else {
+            line.timed("finish: the last unit, once", finish).await?;
         }
     }
-    ensure!(line.event.status(&visitor(0)).await?.is_none(), "all is dropped");
-    rows.add("reclaim: all is dropped, once", vec![drops]);
-    Ok(())
+    let shown = event.snapshot().await?;
+    ensure!((shown.pending, shown.sold_out) == (0, pending - units), "sold out: {shown:?}");
+    for _ in 1..2 * DAY / A_TICK {
+        line.advance(A_TICK * SECOND);
+        event.reclaim().await?;
+    }
+    line.advance(A_TICK * SECOND);
+    line.timed("reclaim: all is dropped, once", event.reclaim()).await?;
+    ensure!(event.status(&visitor(0)).await?.is_none(), "all is dropped");
+    Ok(line.rows())
 }
 
 impl Looks {

@@ -1,6 +1,6 @@
 //! Of limits: logs as long as they may be, half of whose units are over.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use anteroom_core::limit::{
     Algorithm, Answer, Call, Check, Limits, MAX_CHECKS, MAX_LOG_COST, Rule,
@@ -8,8 +8,8 @@ use anteroom_core::limit::{
 use anyhow::ensure;
 use futures_util::future::join_all;
 
-use super::{CALLS, ITEMS, Rows, SECOND, Stand, TOGETHER, on_a_thread};
-use crate::sections::Sections;
+use super::{CALLS, ITEMS, SECOND, Stand, TOGETHER, on_a_thread, section};
+use crate::{report::Row, sections::Sections};
 
 /// The name for `--only`.
 pub const NAME: &str = "worst-limits";
@@ -22,13 +22,14 @@ const GROUP: Option<&str> = Some("bench");
 /// Builds each state and measures the call that meets it.
 pub async fn run(sections: &Sections) -> anyhow::Result<()> {
     let rows = on_a_thread(measure).await?;
-    sections.put(rows.section(NAME, &format!("The worst calls, logs of {UNITS} units")));
+    sections.put(section(NAME, format!("The worst calls, logs of {UNITS} units"), rows));
     Ok(())
 }
 
-async fn measure() -> anyhow::Result<Rows> {
-    let stand = Stand::new().await?;
-    let limits = Limits::open_with_clock(&stand.store, 2 * TOGETHER as usize, stand.given());
+async fn measure() -> anyhow::Result<Vec<Row>> {
+    let in_flight = 2 * TOGETHER as usize;
+    let stand = Stand::new(|store, clock| Limits::open_with_clock(store, in_flight, clock)).await?;
+    let limits = &stand.entity;
     let keys: Vec<_> = (0..ITEMS).map(|key| key.to_string()).collect();
     for _ in 0..2 {
         for _ in 0..UNITS / 2 / MAX_LOG_COST {
@@ -37,23 +38,19 @@ async fn measure() -> anyhow::Result<Rows> {
                 ensure!(matches!(answer?, Answer::Decided { allowed: true, .. }), "it is full");
             }
         }
-        stand.clock.fetch_add((WINDOW / 2 + 1) * SECOND, Ordering::SeqCst);
+        stand.advance((WINDOW / 2 + 1) * SECOND);
     }
-    let mut rows = Rows::default();
     let cost = MAX_LOG_COST / MAX_CHECKS as u64;
     let checks: Vec<_> = keys[..MAX_CHECKS].iter().map(|key| check(key, cost)).collect();
-    let mut times = Vec::new();
     for _ in 0..CALLS {
         let call = Call::several(&checks, None).map_err(|error| anyhow::anyhow!("{error:?}"))?;
-        times.push(stand.timed(limits.check(call)).await?.1);
+        stand.timed("limit: a check of 16 logs", limits.check(call)).await?;
     }
-    rows.add("limit: a check of 16 logs", times);
-    let mut times = Vec::new();
     for _ in 0..CALLS {
-        times.push(stand.timed_all(keys.iter().map(|key| limits.check(one(key, 1)))).await?);
+        let checks = keys.iter().map(|key| limits.check(one(key, 1)));
+        stand.timed_all("limit: 64 checks, each of a log", checks).await?;
     }
-    rows.add("limit: 64 checks, each of a log", times);
-    Ok(rows)
+    Ok(stand.rows())
 }
 
 fn check(key: &str, cost: u64) -> Check<'_> {

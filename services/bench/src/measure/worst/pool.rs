@@ -1,14 +1,14 @@
 //! Of a pool with a million holds.
 
-use std::{ops::Deref, sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use anteroom_core::pool::{AmountRequest, Answer, Hold, HoldId, MAX_LINES, Pool, Rules};
 use anteroom_core::rules::Amount;
 use anyhow::{Context as _, bail, ensure};
 use futures_util::future::join_all;
 
-use super::{CALLS, Rows, SECOND, Stand, TOGETHER, on_a_thread};
-use crate::{progress::say, sections::Sections, settings::Settings};
+use super::{CALLS, SECOND, Stand, on_a_thread, section};
+use crate::{progress::say, report::Row, sections::Sections, settings::Settings};
 
 fn units(amount: u64) -> anyhow::Result<Amount> {
     Amount::new(amount).context("an amount")
@@ -30,93 +30,65 @@ const MINUTE: u64 = 60;
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let holds = settings.scaled(HOLDS).max(80_000);
     let rows = on_a_thread(move || measure(holds)).await?;
-    sections.put(rows.section(NAME, &format!("The worst calls, {holds} holds")));
+    sections.put(section(NAME, format!("The worst calls, {holds} holds"), rows));
     Ok(())
 }
 
-/// A pool on a stand.
-struct Safe {
-    stand: Stand,
-    pool: Pool,
-    named: u64,
-}
-
-impl Deref for Safe {
-    type Target = Stand;
-
-    fn deref(&self) -> &Stand {
-        &self.stand
-    }
-}
-
-async fn measure(holds: u64) -> anyhow::Result<Rows> {
-    let mut safe = Safe::new().await?;
-    let mut rows = Rows::default();
+async fn measure(holds: u64) -> anyhow::Result<Vec<Row>> {
+    let ledger_keep = Duration::from_secs(MINUTE * MINUTE);
+    let rules = Rules { funds: Some(1_000_000_000_000), ledger_keep, ..Rules::default() };
+    let mut safe = Stand::new(|store, clock| {
+        Pool::open_with_clock(store, "worst", rules.clone(), 100_000, clock)
+    })
+    .await?;
+    safe.entity.apply_rules(&rules).await?;
     say(&format!("worst: {holds} holds"));
     let held = safe.fill(holds).await?;
-    safe.calls("", &mut rows).await?;
+    safe.full_calls("").await?;
 
-    let mut times: [Vec<f64>; 6] = Default::default();
+    let pool = &safe.entity;
     for call in 0..CALLS {
         let one = |n: usize| held[(CALLS * n + call) * 7_919 % held.len()];
-        times[0].push(safe.timed(safe.pool.settle(one(0), units(3)?)).await?.1);
-        times[1].push(safe.timed(safe.pool.extend(one(1))).await?.1);
-        times[2].push(safe.timed(safe.pool.look(one(2))).await?.1);
-        times[3].push(safe.timed(safe.pool.cancel(one(3))).await?.1);
-        times[4].push(safe.timed(safe.pool.fund(units(5)?, &format!("funds {call}"))).await?.1);
-        times[5].push(safe.timed(safe.pool.snapshot()).await?.1);
+        safe.timed("settle", pool.settle(one(0), units(3)?)).await?;
+        safe.timed("extend", pool.extend(one(1))).await?;
+        safe.timed("look", pool.look(one(2))).await?;
+        safe.timed("cancel", pool.cancel(one(3))).await?;
+        safe.timed("fund", pool.fund(units(5)?, &format!("funds {call}"))).await?;
+        safe.timed("snapshot", pool.snapshot()).await?;
     }
-    let names = ["settle", "extend", "look", "cancel", "fund", "snapshot"];
-    for (name, times) in names.into_iter().zip(times) {
-        rows.add(name, times);
-    }
-    let (mut pages, mut audits) = (Vec::new(), Vec::new());
     for call in 0..CALLS as u64 {
-        let (page, time) =
-            safe.timed(safe.pool.ledger(call * holds / (CALLS as u64 + 1), MAX_LINES)).await?;
+        let page = pool.ledger(call * holds / (CALLS as u64 + 1), MAX_LINES);
+        let page = safe.timed("ledger: a page of 200", page).await?;
         ensure!(page.lines.len() as u64 == MAX_LINES, "a full page");
-        pages.push(time);
-        safe.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
-        ensure!(safe.pool.audit().await?.holds(), "the ledger says something else");
-        audits.push(safe.call_us("evalsha").await?);
     }
-    rows.add("ledger: a page of 200", pages);
-    rows.add("audit: mean of all calls", audits);
+    for _ in 0..CALLS {
+        safe.reset().await;
+        ensure!(pool.audit().await?.holds(), "the ledger shows other sums");
+        safe.add("audit: mean of all calls", safe.redis.evalsha_calls().await).await?;
+    }
 
     // All holds end, and few of them are taken back.
     safe.time_passes(MINUTE + A_TICK).await?;
-    rows.add("sweep: 50 ended holds", safe.sweeps(0).await?);
-    safe.calls(", 50 ended holds first", &mut rows).await?;
+    safe.sweeps("sweep: 50 ended holds", 0).await?;
+    safe.full_calls(", 50 ended holds first").await?;
     // By then the oldest lines are to be summed up.
     safe.time_passes(MINUTE * MINUTE).await?;
-    rows.add("sweep: 50 lines summed up, and ended holds", safe.sweeps(SWEPT).await?);
-    Ok(rows)
+    safe.sweeps("sweep: 50 lines summed up, and ended holds", SWEPT).await?;
+    Ok(safe.rows())
 }
 
-impl Safe {
-    async fn new() -> anyhow::Result<Self> {
-        let stand = Stand::new().await?;
-        let ledger_keep = Duration::from_secs(MINUTE * MINUTE);
-        let rules = Rules { funds: Some(1_000_000_000_000), ledger_keep, ..Rules::default() };
-        let pool =
-            Pool::open_with_clock(&stand.store, "worst", rules.clone(), 100_000, stand.given());
-        pool.apply_rules(&rules).await?;
-        Ok(Self { stand, pool, named: 0 })
-    }
+/// A name for a call.
+fn name(n: u64) -> String {
+    format!("a call of the benchmark {n}")
+}
 
-    /// So many names for calls that there were not before.
-    fn names(&mut self, count: u64) -> Vec<String> {
-        let names = self.named..self.named + count;
-        self.named = names.end;
-        names.map(|n| format!("a call of the benchmark {n}")).collect()
-    }
-
+impl Stand<Pool> {
     async fn fill(&mut self, holds: u64) -> anyhow::Result<Vec<HoldId>> {
         let mut held = Vec::new();
-        while (held.len() as u64) < holds {
-            let names = self.names(TOGETHER.min(holds - held.len() as u64));
-            let asked = AmountRequest::Amount(units(7)?);
-            let calls = names.iter().map(|name| self.pool.hold(&asked, name));
+        while self.made < holds {
+            let names: Vec<_> = self.next(holds).map(name).collect();
+            let payment = AmountRequest::Amount(units(7)?);
+            let calls = names.iter().map(|name| self.entity.hold(&payment, name));
             for hold in join_all(calls).await {
                 match hold? {
                     Answer::Done(Hold { id, .. }) => held.push(id),
@@ -128,36 +100,34 @@ impl Safe {
     }
 
     /// Full calls of holds and of draws.
-    async fn calls(&mut self, state: &str, rows: &mut Rows) -> anyhow::Result<()> {
-        let (mut holds, mut draws) = (Vec::new(), Vec::new());
-        let asked = AmountRequest::Amount(units(7)?);
+    async fn full_calls(&mut self, state: &str) -> anyhow::Result<()> {
+        let payment = AmountRequest::Amount(units(7)?);
         for _ in 0..CALLS {
-            let names = self.names((ITEMS_OF_HOLD + ITEMS_OF_DRAW) as u64);
+            let end = self.made + (ITEMS_OF_HOLD + ITEMS_OF_DRAW) as u64;
+            let names: Vec<_> = self.next(end).map(name).collect();
             let (held, drawn) = names.split_at(ITEMS_OF_HOLD);
-            holds.push(self.timed_all(held.iter().map(|it| self.pool.hold(&asked, it))).await?);
-            draws.push(self.timed_all(drawn.iter().map(|it| self.pool.draw(&asked, it))).await?);
+            let holds = held.iter().map(|it| self.entity.hold(&payment, it));
+            self.timed_all(&format!("hold: {ITEMS_OF_HOLD}{state}"), holds).await?;
+            let draws = drawn.iter().map(|it| self.entity.draw(&payment, it));
+            self.timed_all(&format!("draw: {ITEMS_OF_DRAW}{state}"), draws).await?;
         }
-        rows.add(&format!("hold: {ITEMS_OF_HOLD}{state}"), holds);
-        rows.add(&format!("draw: {ITEMS_OF_DRAW}{state}"), draws);
         Ok(())
     }
 
     async fn time_passes(&self, seconds: u64) -> anyhow::Result<()> {
         for _ in 0..seconds / A_TICK {
-            self.clock.fetch_add(A_TICK * SECOND, Ordering::SeqCst);
-            self.pool.sweep().await?;
+            self.advance(A_TICK * SECOND);
+            self.entity.sweep().await?;
         }
         Ok(())
     }
 
-    /// The times of ticks, each of which takes back as much as it may.
-    async fn sweeps(&self, summed: u64) -> anyhow::Result<Vec<f64>> {
-        let mut times = Vec::new();
+    /// Ticks, each of which takes back as much as it may.
+    async fn sweeps(&self, row: &str, summed: u64) -> anyhow::Result<()> {
         for _ in 0..CALLS {
-            let (swept, time) = self.timed(self.pool.sweep()).await?;
+            let swept = self.timed(row, self.entity.sweep()).await?;
             ensure!((swept.expired, swept.summed) == (SWEPT, summed), "a full tick: {swept:?}");
-            times.push(time);
         }
-        Ok(times)
+        Ok(())
     }
 }

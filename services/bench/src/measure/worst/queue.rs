@@ -1,6 +1,6 @@
 //! Of a queue, in the longest line.
 
-use std::{ops::Deref, sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 
 use anteroom_core::queue::{
     Health, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, State,
@@ -8,8 +8,8 @@ use anteroom_core::queue::{
 use anyhow::ensure;
 use futures_util::future::join_all;
 
-use super::{CALLS, ITEMS, Rows, SECOND, Stand, TOGETHER, on_a_thread};
-use crate::{progress::say, sections::Sections, settings::Settings};
+use super::{CALLS, ITEMS, SECOND, Stand, TOGETHER, on_a_thread, section};
+use crate::{progress::say, report::Row, sections::Sections, settings::Settings};
 
 /// The name for `--only`.
 pub const NAME: &str = "worst";
@@ -32,197 +32,166 @@ const SPARSE: u64 = 50;
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let waiting = settings.scaled(WAITING).max(40 * HEADS);
     let rows = on_a_thread(move || measure(waiting)).await?;
-    sections.put(rows.section(NAME, &format!("The worst calls, {waiting} in line")));
+    sections.put(section(NAME, format!("The worst calls, {waiting} in line"), rows));
     Ok(())
 }
 
-async fn measure(waiting: u64) -> anyhow::Result<Rows> {
-    let mut room = Room::new().await?;
-    let mut rows = Rows::default();
-    let mut row = |name: &str, times| rows.add(name, times);
+async fn measure(waiting: u64) -> anyhow::Result<Vec<Row>> {
+    let mut room =
+        Stand::new(|store, clock| Queue::open_with_clock(store, "worst", rules(), 100_000, clock))
+            .await?;
+    room.entity.apply_rules(&rules()).await?;
+    let line = room.turns(waiting).await?;
+    room.absent_places(&line).await?;
+    room.places_far_apart(waiting, &line).await?;
+    Ok(room.rows())
+}
 
-    say(&format!("worst: filling a line of {waiting}"));
-    room.change(&[Override::State(Some(State::Paused))]).await?;
-    let line = room.join(waiting).await?;
-    room.poll(&line).await?;
-    let last = &line[line.len() - 1..];
-    let mut times = Vec::new();
-    for turns in 1..=4 * CALLS as u64 {
-        let capacity = Override::Capacity(Some(turns * HEADS));
-        room.change(&[capacity, Override::State(None)]).await?;
-        room.time_passes(1, last).await?;
-        // After a pause the first tick gives no turns.
-        if turns == 1 {
-            room.queue.promote(&Health::default()).await?;
-            room.time_passes(1, last).await?;
+impl Stand<Queue> {
+    /// The longest line; of its head all get turns, and then take or lose them.
+    async fn turns(&mut self, waiting: u64) -> anyhow::Result<Vec<PlaceRef>> {
+        say(&format!("worst: filling a line of {waiting}"));
+        self.change(&[Override::State(Some(State::Paused))]).await?;
+        let line = self.join(waiting).await?;
+        self.poll(&line).await?;
+        let last = &line[line.len() - 1..];
+        for turns in 1..=4 * CALLS as u64 {
+            let capacity = Override::Capacity(Some(turns * HEADS));
+            self.change(&[capacity, Override::State(None)]).await?;
+            self.time_passes(1, last).await?;
+            // After a pause the first tick gives no turns.
+            if turns == 1 {
+                self.entity.promote(&Health::default()).await?;
+                self.time_passes(1, last).await?;
+            }
+            let health = Health::default();
+            let promote = self.entity.promote(&health);
+            let promotion = self.timed("promote: 100 turns", promote).await?;
+            ensure!(promotion.promoted == HEADS, "all turns at once: {promotion:?}");
+            self.change(&[Override::State(Some(State::Paused))]).await?;
         }
-        let (promotion, time) = room.timed(room.queue.promote(&Health::default())).await?;
-        ensure!(promotion.promoted == HEADS, "all turns at once: {promotion:?}");
-        times.push(time);
-        room.change(&[Override::State(Some(State::Paused))]).await?;
-    }
-    row("promote: 100 turns", times);
-    let turns = &line[..2 * CALLS * HEADS as usize];
 
-    let groups: Vec<_> = turns.chunks(ITEMS as usize).collect();
-    let (mut claims, mut leaves) = (Vec::new(), Vec::new());
-    for group in &groups[..CALLS] {
-        claims.push(room.timed_all(group.iter().map(|of| room.queue.authorize(*of, true))).await?);
-    }
-    for group in &groups[CALLS..2 * CALLS] {
-        leaves.push(room.timed_all(group.iter().map(|of| room.queue.leave(*of))).await?);
-    }
-    row("authorize: 64 turns claimed", claims);
-    row("leave: 64 turns given up", leaves);
-
-    // All turns lapse, and their holders join again before anything is swept.
-    room.time_passes(70, last).await?;
-    let mut joins = Vec::new();
-    for group in &groups[2 * CALLS..3 * CALLS] {
-        joins.push(room.timed_all(group.iter().map(|of| room.queue.join(of.id))).await?);
-    }
-    row("join: 64 whose turns lapsed", joins);
-
-    // The other turns are swept; in the line behind them nobody is heard any more.
-    room.time_passes(30, last).await?;
-    let mut sweeps = Vec::new();
-    for _ in 0..CALLS {
-        let (swept, time) = room.timed(room.queue.sweep()).await?;
-        ensure!(swept.unclaimed == 100 && swept.away > 0, "a full sweep: {swept:?}");
-        sweeps.push(time);
-    }
-    row("sweep: 100 lapsed turns, and absent places", sweeps);
-
-    while room.queue.sweep().await?.unclaimed > 0 {}
-    let mut sweeps = Vec::new();
-    for _ in 0..CALLS {
-        let (swept, time) = room.timed(room.queue.sweep()).await?;
-        ensure!(swept.away >= SWEPT, "a walk past absent places: {swept:?}");
-        sweeps.push(time);
-    }
-    row("sweep: absent places", sweeps);
-
-    for (name, free) in [("one free slot", 1), ("100 free slots", HEADS)] {
-        let is_state = |tick: &Promotion| tick.away >= ABSENT;
-        row(&format!("promote: absent heads, {name}"), room.ticks(free, is_state).await?);
+        let queue = &self.entity;
+        let groups: Vec<_> = line[..2 * CALLS * HEADS as usize].chunks(ITEMS as usize).collect();
+        for group in &groups[..CALLS] {
+            let claims = group.iter().map(|of| queue.authorize(*of, true));
+            self.timed_all("authorize: 64 turns claimed", claims).await?;
+        }
+        for group in &groups[CALLS..2 * CALLS] {
+            let leaves = group.iter().map(|of| queue.leave(*of));
+            self.timed_all("leave: 64 turns given up", leaves).await?;
+        }
+        // All turns lapse, and their holders join again before anything is swept.
+        self.time_passes(70, last).await?;
+        for group in &groups[2 * CALLS..3 * CALLS] {
+            let joins = group.iter().map(|of| queue.join(of.id));
+            self.timed_all("join: 64 whose turns lapsed", joins).await?;
+        }
+        Ok(line)
     }
 
-    let away: Vec<_> = line.iter().skip(3_000).take(CALLS * ITEMS as usize).copied().collect();
-    let mut places = Vec::new();
-    for group in away.chunks(ITEMS as usize) {
-        places.push(room.timed_all(group.iter().map(|of| room.queue.place(*of))).await?);
-    }
-    row("place: 64 of the front", places);
-    let mut evicts = Vec::new();
-    for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
-        evicts.push(room.timed(room.queue.evict(of.ticket)).await?.1);
-    }
-    row("evict", evicts);
-    let mut places = Vec::new();
-    for of in &line[2_000..2_000 + CALLS] {
-        let (page, time) = room.timed(room.queue.places(None, of.ticket, PAGE)).await?;
-        ensure!(page.next.is_some(), "a page in the middle of the line");
-        places.push(time);
-    }
-    row("places: a page of 200", places);
-    let mut snapshots = Vec::new();
-    for _ in 0..CALLS {
-        snapshots.push(room.timed(room.queue.snapshot()).await?.1);
-    }
-    row("snapshot", snapshots);
+    async fn absent_places(&self, line: &[PlaceRef]) -> anyhow::Result<()> {
+        let (queue, last) = (&self.entity, &line[line.len() - 1..]);
+        // The other turns are swept; in the line behind them no visitor polls any more.
+        self.time_passes(30, last).await?;
+        for _ in 0..CALLS {
+            let row = "sweep: 100 lapsed turns, and absent places";
+            let swept = self.timed(row, queue.sweep()).await?;
+            ensure!(swept.unclaimed == 100 && swept.away > 0, "a full sweep: {swept:?}");
+        }
+        while queue.sweep().await?.unclaimed > 0 {}
+        self.sweep_absent("sweep: absent places").await?;
+        for (name, free) in [("one free slot", 1), ("100 free slots", HEADS)] {
+            let is_state = |tick: &Promotion| tick.away >= ABSENT;
+            self.ticks(&format!("promote: absent heads, {name}"), free, is_state).await?;
+        }
 
-    // No visitor polls for a while, then one does; the check-in period that this opens passes.
-    room.time_passes(40, &[]).await?;
-    room.time_passes(40, last).await?;
-    let mut sweeps = Vec::new();
-    for _ in 0..CALLS {
-        let (swept, time) = room.timed(room.queue.sweep()).await?;
-        ensure!(swept.away >= SWEPT, "those who did not check in are away: {swept:?}");
-        sweeps.push(time);
+        for group in line[3_000..3_000 + CALLS * ITEMS as usize].chunks(ITEMS as usize) {
+            let places = group.iter().map(|of| queue.place(*of));
+            self.timed_all("place: 64 of the front", places).await?;
+        }
+        for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
+            self.timed("evict", queue.evict(of.ticket)).await?;
+        }
+        for of in &line[2_000..2_000 + CALLS] {
+            let page = queue.places(None, of.ticket, PAGE);
+            let page = self.timed("places: a page of 200", page).await?;
+            ensure!(page.next.is_some(), "a page in the middle of the line");
+        }
+        for _ in 0..CALLS {
+            self.timed("snapshot", queue.snapshot()).await?;
+        }
+        // No visitor polls for a while, then one does; the check-in period that this opens passes.
+        self.time_passes(40, &[]).await?;
+        self.time_passes(40, last).await?;
+        self.sweep_absent("sweep: after a check-in period").await
     }
-    row("sweep: after a check-in period", sweeps);
 
-    // Nearly everybody has left; the rest, far apart, was last seen as long ago as a place may be.
-    room.change(&[Override::State(Some(State::Paused))]).await?;
-    let newest = room.join(1).await?;
-    let stays_in_line = |of: &&PlaceRef| of.ticket > 10_000 && of.ticket.is_multiple_of(FAR_APART);
-    let (stays, leaves): (Vec<_>, Vec<_>) = line.iter().partition(stays_in_line);
-    say(&format!("worst: {} leave the line", leaves.len()));
-    room.leave(&leaves).await?;
-    room.poll(&stays).await?;
-    room.time_passes(48, &newest).await?;
-    // Each walk lets some more of the line count as old enough to be asked.
-    for _ in 0..waiting / 4_000 {
-        room.queue.sweep().await?;
+    /// Nearly all visitors leave; the rest, far apart, was last seen as long ago as a place may be.
+    async fn places_far_apart(&mut self, waiting: u64, line: &[PlaceRef]) -> anyhow::Result<()> {
+        self.change(&[Override::State(Some(State::Paused))]).await?;
+        let newest = self.join(1).await?;
+        let stays_in_line =
+            |of: &&PlaceRef| of.ticket > 10_000 && of.ticket.is_multiple_of(FAR_APART);
+        let (stays, leaves): (Vec<_>, Vec<_>) = line.iter().partition(stays_in_line);
+        say(&format!("worst: {} leave the line", leaves.len()));
+        for some in leaves.chunks(TOGETHER as usize) {
+            for left in join_all(some.iter().map(|of| self.entity.leave(*of))).await {
+                left?;
+            }
+        }
+        self.poll(&stays).await?;
+        self.time_passes(48, &newest).await?;
+        // Each walk lets some more of the line count as old enough to be skipped.
+        for _ in 0..waiting / 4_000 {
+            self.entity.sweep().await?;
+        }
+        while self.entity.sweep().await?.more {}
+        for _ in 0..CALLS {
+            let swept = self.timed("sweep: places far apart", self.entity.sweep()).await?;
+            ensure!(swept.away + swept.abandoned == 0, "all are still present: {swept:?}");
+        }
+        let is_state = |tick: &Promotion| tick.promoted == SPARSE;
+        self.ticks("promote: 50 turns, far apart", SPARSE, is_state).await
     }
-    while room.queue.sweep().await?.more {}
-    let mut sweeps = Vec::new();
-    for _ in 0..CALLS {
-        let (swept, time) = room.timed(room.queue.sweep()).await?;
-        ensure!(swept.away + swept.abandoned == 0, "all are still present: {swept:?}");
-        sweeps.push(time);
-    }
-    row("sweep: places far apart", sweeps);
-    let promotes = room.ticks(SPARSE, |tick| tick.promoted == SPARSE).await?;
-    row("promote: 50 turns, far apart", promotes);
-    Ok(rows)
-}
 
-/// A queue on a stand.
-struct Room {
-    stand: Stand,
-    queue: Queue,
-    joined: u64,
-}
-
-impl Deref for Room {
-    type Target = Stand;
-
-    fn deref(&self) -> &Stand {
-        &self.stand
-    }
-}
-
-impl Room {
-    async fn new() -> anyhow::Result<Self> {
-        let stand = Stand::new().await?;
-        let queue = Queue::open_with_clock(&stand.store, "worst", rules(), 100_000, stand.given());
-        queue.apply_rules(&rules()).await?;
-        Ok(Self { stand, queue, joined: 0 })
+    async fn sweep_absent(&self, row: &str) -> anyhow::Result<()> {
+        for _ in 0..CALLS {
+            let swept = self.timed(row, self.entity.sweep()).await?;
+            ensure!(swept.away >= SWEPT, "a walk past absent places: {swept:?}");
+        }
+        Ok(())
     }
 
     async fn change(&self, overrides: &[Override]) -> anyhow::Result<()> {
-        Ok(self.queue.override_rules(overrides, None).await?)
+        Ok(self.entity.override_rules(overrides, None).await?)
     }
 
-    /// The times of ticks, each of which finds so many free slots, and the state that was built.
+    /// Ticks, each of which finds so many free slots, and the state that was built.
     async fn ticks(
         &self,
+        row: &str,
         free: u64,
         is_state: impl Fn(&Promotion) -> bool,
-    ) -> anyhow::Result<Vec<f64>> {
-        let mut times = Vec::new();
+    ) -> anyhow::Result<()> {
         for _ in 0..CALLS {
-            let taken = self.queue.snapshot().await?;
+            let taken = self.entity.snapshot().await?;
             let capacity = Override::Capacity(Some(taken.ready + taken.active + free));
             self.change(&[capacity, Override::State(None)]).await?;
-            let (tick, time) = self.timed(self.queue.promote(&Health::default())).await?;
+            let tick = self.timed(row, self.entity.promote(&Health::default())).await?;
             ensure!(is_state(&tick), "not the state that was built: {tick:?}");
-            times.push(time);
             self.change(&[Override::State(Some(State::Paused))]).await?;
         }
-        Ok(times)
+        Ok(())
     }
 
     /// So many new places at the end of the line.
     async fn join(&mut self, count: u64) -> anyhow::Result<Vec<PlaceRef>> {
         let mut places = Vec::new();
-        let end = self.joined + count;
-        while self.joined < end {
-            let numbers = self.joined..end.min(self.joined + TOGETHER);
-            self.joined = numbers.end;
-            let id = |n: u64| PlaceId::of_visitor("worst", &n.to_string());
-            for joined in join_all(numbers.map(|n| self.queue.join(id(n)))).await {
+        let end = self.made + count;
+        while self.made < end {
+            let ids = self.next(end).map(|n| PlaceId::of_visitor("worst", &n.to_string()));
+            for joined in join_all(ids.map(|id| self.entity.join(id))).await {
                 match joined? {
                     Join::Created(of, _) => places.push(of),
                     other => anyhow::bail!("a join: {other:?}"),
@@ -234,17 +203,8 @@ impl Room {
 
     async fn poll(&self, places: &[PlaceRef]) -> anyhow::Result<()> {
         for some in places.chunks(TOGETHER as usize) {
-            for place in join_all(some.iter().map(|of| self.queue.place(*of))).await {
+            for place in join_all(some.iter().map(|of| self.entity.place(*of))).await {
                 place?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn leave(&self, places: &[PlaceRef]) -> anyhow::Result<()> {
-        for some in places.chunks(TOGETHER as usize) {
-            for left in join_all(some.iter().map(|of| self.queue.leave(*of))).await {
-                left?;
             }
         }
         Ok(())
@@ -253,10 +213,9 @@ impl Room {
     /// The clock goes on by so many seconds, with ticks of a paused queue, while these poll.
     async fn time_passes(&self, seconds: u64, polling: &[PlaceRef]) -> anyhow::Result<()> {
         for step in 0..seconds.div_ceil(4) {
-            let passes = (seconds - 4 * step).min(4) * SECOND;
-            self.clock.fetch_add(passes, Ordering::SeqCst);
+            self.advance((seconds - 4 * step).min(4) * SECOND);
             if seconds > 1 {
-                self.queue.promote(&Health::default()).await?;
+                self.entity.promote(&Health::default()).await?;
             }
             self.poll(polling).await?;
         }
