@@ -10,7 +10,8 @@ use anteroom_admission::{
 };
 use anteroom_core::breaker::{self, Kept};
 use anteroom_core::pool::AmountRequest;
-use anteroom_core::queue::{Override, Rules};
+use anteroom_core::queue::{Override, RULES, Rules};
+use anteroom_core::rules::{Kind, Rule};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -23,7 +24,9 @@ const LONGEST_DETAIL: usize = 210;
 pub fn check(data: &[u8]) {
     parsed::<JoinBody>(data, &["assertion"]);
     parsed::<BackendJoin>(data, &["visitor_id"]);
-    if let Some(overrides) = parsed::<Overrides>(data, &OVERRIDES) {
+    let fields = overrides();
+    let fields: Vec<_> = fields.iter().map(String::as_str).collect();
+    if let Some(overrides) = parsed::<Overrides>(data, &fields) {
         overridden(&overrides, data);
     }
     parsed::<CheckBody>(data, &["key", "cost", "group", "id"]);
@@ -47,28 +50,14 @@ pub fn check(data: &[u8]) {
     }
 }
 
-const OVERRIDES: [&str; 20] = [
-    "state",
-    "reason",
-    "capacity",
-    "batch",
-    "interval_ms",
-    "pace",
-    "claim_ttl_ms",
-    "session_ttl_ms",
-    "session_max_ms",
-    "unproven_ttl_ms",
-    "idle_ttl_ms",
-    "keep_ttl_ms",
-    "first_poll_ttl_ms",
-    "max_waiting",
-    "places_per_address",
-    "joins_at",
-    "opens_at",
-    "closes_at",
-    "local_answers",
-    "until",
-];
+/// The fields of an override: the rules of a queue, times in milliseconds, and the end.
+fn overrides() -> Vec<String> {
+    let field = |rule: &Rule| match rule.kind {
+        Kind::Span { .. } => format!("{}_ms", rule.name),
+        _ => rule.name.to_owned(),
+    };
+    RULES.iter().map(field).chain(["until".to_owned()]).collect()
+}
 
 const OUTCOME: [&str; 7] =
     ["success", "successes", "failures", "reporter", "latency_ms", "permit", "id"];

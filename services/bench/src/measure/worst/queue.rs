@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Health, Join, Override, Pace, PlaceId, PlaceRef, Promotion, Queue, Rules, State,
+    Health, Join, Override, PlaceId, PlaceRef, Promotion, Queue, Rules, State,
 };
 use anyhow::ensure;
 use futures_util::future::join_all;
@@ -227,9 +227,6 @@ fn rules() -> Rules {
     let minute = Duration::from_secs(60);
     Rules {
         capacity: Some(1),
-        batch: None,
-        interval: Duration::from_secs(10),
-        pace: Pace::Even,
         claim_ttl: minute,
         session_ttl: 60 * minute,
         session_max: 60 * minute,
@@ -238,10 +235,7 @@ fn rules() -> Rules {
         keep_ttl: 600 * minute,
         first_poll_ttl: minute / 2,
         max_waiting: 2 * WAITING,
-        places_per_address: None,
-        joins_at: None,
-        opens_at: None,
-        closes_at: None,
         local_answers: true,
+        ..Rules::default()
     }
 }
