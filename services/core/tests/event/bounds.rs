@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 use super::requests::{apply, apply_many, claim, finish, opened, stock};
-use super::support::{SECOND, START, TimedStore};
+use super::support::{SECOND, START};
 
 /// With visitor_ids of 36 bytes, as long as a UUID.
 #[tokio::test]
@@ -50,9 +50,8 @@ async fn a_full_store_takes_no_application_and_goes_on_issuing() {
 /// Long after its end only the hash is left that says that the event was created.
 #[tokio::test]
 async fn promise_13_applications_are_dropped_long_after_the_end() {
-    let world = TimedStore::new().await;
     let (keep_ttl, ends_at) = (Duration::from_secs(86_400), Some(START / SECOND + 60));
-    let event = world.event(Rules { keep_ttl, ends_at, ..stock(9) });
+    let (world, event) = opened(Rules { keep_ttl, ends_at, ..stock(9) }).await;
     apply_many(&event, 0..5).await;
     let claimed = claim(&event, 2).await;
     event.fail(claimed.fence, 1, "no", None).await.expect("an answer");

@@ -170,10 +170,9 @@ async fn promise_09_each_code_is_given_once() {
 
 #[tokio::test]
 async fn applications_are_taken_between_opening_and_end() {
-    let world = TimedStore::new().await;
     let (opens, ends) = (START / SECOND + 60, START / SECOND + 120);
     let rules = Rules { opens_at: Some(opens), ends_at: Some(ends), ..stock(9) };
-    let event = world.event(rules);
+    let (world, event) = opened(rules).await;
     let opens_in = Some(Duration::from_secs(60));
     assert_eq!(event.apply("ann").await, Ok(Apply::NotOpen { opens_in }));
     world.set_now(opens * SECOND);
@@ -191,9 +190,8 @@ async fn applications_are_taken_between_opening_and_end() {
 /// What ends while the store is away lasts for the whole of a lease behind the next tick.
 #[tokio::test]
 async fn promise_12_an_outage_costs_no_issuer_its_claims() {
-    let world = TimedStore::new().await;
     let lease = Duration::from_secs(3);
-    let event = world.event(Rules { lease, max_attempts: 1, ..stock(9) });
+    let (world, event) = opened(Rules { lease, max_attempts: 1, ..stock(9) }).await;
     apply_many(&event, 0..3).await;
     let dies = claim(&event, 1).await;
     pass(&world, &event, lease - Duration::from_secs(1)).await;
@@ -213,9 +211,8 @@ async fn promise_12_an_outage_costs_no_issuer_its_claims() {
 /// A mistake in a date ends an event, and drops nothing: there is time to mend it.
 #[tokio::test]
 async fn promise_09_an_end_that_lies_in_the_past_drops_no_application() {
-    let world = TimedStore::new().await;
     let rules = Rules { issue: Issue::Codes, ..stock(9) };
-    let event = world.event(rules.clone());
+    let (world, event) = opened(rules.clone()).await;
     apply_many(&event, 0..3).await;
     let codes: Vec<_> = (0..3).map(|number| format!("code {number}")).collect();
     event.load_codes(&codes).await.expect("codes");
@@ -233,9 +230,8 @@ async fn promise_09_an_end_that_lies_in_the_past_drops_no_application() {
 /// A reload that loses the line must not count those as issued who wait for a code.
 #[tokio::test]
 async fn promise_09_the_first_application_settles_how_units_are_issued() {
-    let world = TimedStore::new().await;
     let (codes, count) = (Rules { issue: Issue::Codes, ..stock(9) }, stock(9));
-    let event = world.event(count.clone());
+    let (_world, event) = opened(count.clone()).await;
     event.apply_rules(&count).await.expect("written");
     event.apply_rules(&codes).await.expect("written");
     apply(&event, "ann").await;

@@ -47,9 +47,8 @@ async fn promise_10_too_much_is_refused_and_what_fits_is_paid_and_the_rest_is_le
 
 #[tokio::test]
 async fn promise_10_options_are_offered_only_while_their_maximum_is_covered() {
-    let world = TimedStore::new().await;
     let options = options(&[("one", MILLION), ("five", 5 * MILLION), ("twenty", 20 * MILLION)]);
-    let pool = world.pool("reward", Rules { options, ..funded(26 * MILLION) });
+    let (_world, pool) = opened(Rules { options, ..funded(26 * MILLION) }).await;
     let offered = async || {
         let snapshot = look(&pool).await;
         let offered = snapshot.options().filter(|(_, _, available)| *available);

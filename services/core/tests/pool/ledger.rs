@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::pool::{Movement, Rules, Sums};
 
 use super::money::{draw, funded, hold, opened, pass, sums, tick, units};
-use super::support::{START, TimedStore};
+use super::support::START;
 
 #[tokio::test]
 async fn every_movement_has_a_line() {
@@ -50,9 +50,8 @@ async fn every_movement_has_a_line() {
 
 #[tokio::test]
 async fn lines_that_are_old_are_summed_up_and_the_audit_still_holds() {
-    let world = TimedStore::new().await;
     let rules = Rules { ledger_keep: Duration::from_secs(3_600), ..funded(1_000) };
-    let pool = world.pool("reward", rules);
+    let (world, pool) = opened(rules).await;
     for n in 0..250 {
         draw(&pool, 1, &n.to_string()).await;
     }

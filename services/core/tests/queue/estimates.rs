@@ -372,7 +372,6 @@ async fn heard(queue: &Queue, places: &[PlaceRef]) {
 
 #[tokio::test]
 async fn those_who_came_back_count_in_estimates_but_in_no_position() {
-    let world = TimedStore::new().await;
     let minute = Duration::from_secs(60);
     // Two a second.
     let rules = Rules {
@@ -381,7 +380,7 @@ async fn those_who_came_back_count_in_estimates_but_in_no_position() {
         claim_ttl: 10 * minute,
         ..rate(200, Duration::from_secs(100), Pace::Even)
     };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let paused = [Override::State(Some(State::Paused))];
     queue.override_rules(&paused, None).await.expect("an override");
     let places = join_each(&queue, 0..180).await;
@@ -451,14 +450,13 @@ async fn no_estimate_is_shorter_than_what_is_left_of_a_roll_call() {
 /// are skipped nor when their places end.
 #[tokio::test]
 async fn estimates_do_not_take_one_departure_for_a_habit() {
-    let world = TimedStore::new().await;
     let rules = Rules {
         idle_ttl: Duration::from_secs(60),
         first_poll_ttl: Duration::from_secs(60),
         keep_ttl: Duration::from_secs(900),
         ..rate(1, Duration::from_secs(10), Pace::Batch)
     };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let places = join_each(&queue, 0..600).await;
     heard(&queue, &places).await;
     let stays: Vec<_> = places.iter().copied().skip(2).step_by(4).collect();

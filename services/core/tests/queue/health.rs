@@ -269,9 +269,8 @@ async fn after_a_fallback_the_pace_comes_back_in_quarters() {
 
 #[tokio::test]
 async fn expected_waits_are_those_of_the_whole_pace_and_of_the_part_of_it_that_is_back() {
-    let world = TimedStore::new().await;
     let rules = rate(10, Duration::from_secs(1), Pace::Even);
-    let queue = world.queue("q", Rules { first_poll_ttl: rules.idle_ttl, ..rules }).await;
+    let (world, queue) = room(Rules { first_poll_ttl: rules.idle_ttl, ..rules }).await;
     let mut last = None;
     for n in 0..700 {
         last = Some(join(&queue, n).await.0);

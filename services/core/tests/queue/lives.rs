@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::queue::{GoneReason, Join, Override, Pace, Rules, State, Status, Visit};
 
 use super::line::{capacity, join, join_each, rate, room, status, tick, visitor};
-use super::support::{SECOND, START, TimedStore};
+use super::support::{SECOND, START};
 
 #[tokio::test]
 async fn overrides_end_each_at_its_own_time() {
@@ -31,10 +31,9 @@ async fn overrides_end_each_at_its_own_time() {
 
 #[tokio::test]
 async fn opening_times_take_joins_then_promote_then_close() {
-    let world = TimedStore::new().await;
     let at = |seconds| Some((START / SECOND) + seconds);
     let rules = Rules { joins_at: at(10), opens_at: at(20), closes_at: at(30), ..capacity(1) };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let retry_in = Some(Duration::from_secs(10));
     assert_eq!(queue.join(visitor(&queue, 0)).await, Ok(Join::Closed { retry_in }));
     world.set_now(START + 10 * SECOND);

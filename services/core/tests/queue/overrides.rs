@@ -118,9 +118,8 @@ pub async fn known_before(world: &TimedStore, names: &[&str]) {
 
 #[tokio::test]
 async fn a_rule_that_an_older_version_did_not_know_has_its_default() {
-    let world = TimedStore::new().await;
     let rules = Rules { first_poll_ttl: Duration::from_secs(77), ..capacity(1) };
-    let queue = world.queue("q", rules.clone()).await;
+    let (world, queue) = room(rules.clone()).await;
     let (place, _) = join(&queue, 1).await;
     let (waiting, _) = join(&queue, 2).await;
     let before = ["state", "reason", "capacity", "batch", "interval", "claim_ttl", "keep_ttl"];

@@ -182,10 +182,9 @@ async fn on_a_quiet_day_the_room_is_invisible_and_a_rush_is_a_stream() {
 
 #[tokio::test]
 async fn estimates_follow_the_promotions_really_made() {
-    let world = TimedStore::new().await;
     // The rate would be 100/s, but only what leaves makes room: 10/s.
     let rules = Rules { capacity: Some(10), ..rate(1000, Duration::from_secs(10), Pace::Even) };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let places = join_each(&queue, 0..710).await;
     let returned = look(&queue, places[709]).await;
     assert_eq!(returned.position(), 700);
@@ -235,7 +234,6 @@ async fn estimates_are_unknown_until_something_is_known() {
 /// An old head and a recent one promoted together: each waited as long as it did.
 #[tokio::test]
 async fn waits_are_returned_of_heads_that_are_far_apart() {
-    let world = TimedStore::new().await;
     let hour = Duration::from_secs(3600);
     let rules = Rules {
         idle_ttl: hour,
@@ -244,7 +242,7 @@ async fn waits_are_returned_of_heads_that_are_far_apart() {
         session_max: hour,
         ..capacity(1)
     };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let (first, _) = join(&queue, 0).await;
     queue.claim(first).await.expect("a claim");
     let (mut old, mut recent) = (None, None);

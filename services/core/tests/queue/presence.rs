@@ -252,9 +252,8 @@ async fn promise_05_a_roll_call_does_not_end_in_a_second_outage() {
 #[tokio::test]
 async fn promise_05_who_polls_rarely_does_not_wait_behind_those_who_left_for_ever() {
     for (first_poll_ttl, every) in [(60, 61), (30, 31), (30, 60)] {
-        let world = TimedStore::new().await;
         let first_poll_ttl = Duration::from_secs(first_poll_ttl);
-        let queue = world.queue("q", Rules { first_poll_ttl, ..capacity(1) }).await;
+        let (world, queue) = room(Rules { first_poll_ttl, ..capacity(1) }).await;
         let ghosts = join_many(&queue, 0..6).await;
         poll_all(&queue, &ghosts).await;
         world.pass(Duration::from_secs(3600));

@@ -191,13 +191,12 @@ async fn promise_05_an_outage_of_store_or_admission_longer_than_idle_ttl_abandon
 
 #[tokio::test]
 async fn promise_05_a_lapsed_claim_gives_back_its_slot_and_its_share_of_the_rate() {
-    let world = TimedStore::new().await;
     let rules = Rules {
         capacity: Some(2),
         claim_ttl: Duration::from_secs(5),
         ..rate(2, Duration::from_secs(60), Pace::Batch)
     };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let places = join_each(&queue, 0..4).await;
     assert_eq!(tick(&queue).await, 0, "the batch and the capacity are used up");
     queue.claim(places[0]).await.expect("a claim");

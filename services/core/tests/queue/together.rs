@@ -60,12 +60,11 @@ async fn promise_04_five_tabs_in_one_call_are_one_place() {
 
 #[tokio::test]
 async fn promise_02_a_lapsed_turn_gives_its_share_back_once_for_all_tabs() {
-    let world = TimedStore::new().await;
     let rules = Rules {
         claim_ttl: Duration::from_secs(5),
         ..rate(3, Duration::from_secs(60), Pace::Batch)
     };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     join_each(&queue, 0..6).await;
     tick(&queue).await;
     world.pass(Duration::from_secs(5));
@@ -140,12 +139,11 @@ async fn records_that_the_store_lost_poison_nothing() {
 
 #[tokio::test]
 async fn a_longer_interval_at_the_same_rate_goes_on_as_before() {
-    let world = TimedStore::new().await;
     let rules = Rules {
         first_poll_ttl: Duration::from_secs(600),
         ..rate(100, Duration::from_secs(10), Pace::Even)
     };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let mut next = 0;
     let mut second = async |promoted: &mut u64| {
         for _ in 0..20 {

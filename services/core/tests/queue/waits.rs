@@ -84,10 +84,9 @@ async fn a_place_behind_a_batch_waits_for_the_next_one() {
 
 #[tokio::test]
 async fn behind_slots_that_are_taken_the_first_end_of_one_is_the_shortest_wait() {
-    let world = TimedStore::new().await;
     let session_ttl = Duration::from_secs(300);
     let rules = Rules { session_ttl, ..patient(capacity(300)) };
-    let queue = world.queue("q", rules).await;
+    let (world, queue) = room(rules).await;
     let line = crowd(&world, &queue, 0..400).await;
     for left in [299.0, 200.0, 101.0] {
         pass(&world, &queue, Duration::from_secs(1)).await;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use anteroom_core::breaker::{State, Totals};
 use anteroom_core::queue::{Adaptive, BreakerReading, Health, Pace, Queue, Rules};
 
-use crate::line::{join, rate};
+use crate::line::{join, rate, room};
 use crate::support::TimedStore;
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -96,9 +96,8 @@ fn within_a_quarter(batch: u64, capacity: u64) -> bool {
 async fn a_batch_follows_a_capacity_that_halves_and_doubles() {
     // A stream, and an interval's visitors all at once.
     for (pace, at_once) in [(Pace::Even, 2), (Pace::Batch, TICKS)] {
-        let world = TimedStore::new().await;
         let rules = rate(HIGH, INTERVAL, pace);
-        let queue = world.queue("q", Rules { first_poll_ttl: rules.idle_ttl, ..rules }).await;
+        let (world, queue) = room(Rules { first_poll_ttl: rules.idle_ttl, ..rules }).await;
         for wave in 0..2 {
             let joins = (0..7_000).map(|n| {
                 let queue = queue.clone();
