@@ -4,12 +4,12 @@
 //! quotes the line of a syntax error, which may contain a secret, and reads a file of any size. So
 //! the file is read here: such a number becomes a float, which the rule of its key then refuses.
 
-use std::{io::Read, path::Path};
+use std::path::Path;
 
 use config::{Map, Source, Value, ValueKind};
 use toml::de::{DeTable, DeValue};
 
-use crate::error::ConfigError;
+use crate::{error::ConfigError, read::bounded};
 
 /// The most that the file may hold, so that a wrong path cannot fill the memory.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -22,13 +22,9 @@ impl Document {
     /// Reads a file; an error names it.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let refused = |rule: String| ConfigError::new(format!("{}: {rule}", path.display()));
-        let cannot = |error: std::io::Error| refused(format!("cannot be read: {error}"));
-        let mut text = String::new();
-        let file = std::fs::File::open(path).map_err(cannot)?;
-        file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
-        if text.len() as u64 > MAX_FILE_BYTES {
-            return Err(refused(format!("must be at most {MAX_FILE_BYTES} bytes")));
-        }
+        let text = bounded(path, MAX_FILE_BYTES).map_err(refused)?;
+        let text =
+            text.ok_or_else(|| refused(format!("must be at most {MAX_FILE_BYTES} bytes")))?;
         Self::parse(&text).map_err(refused)
     }
 

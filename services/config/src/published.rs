@@ -56,18 +56,14 @@ impl Accepted {
 
 /// Where a service listens; all of them when none is named.
 fn ports(config: &Config, service: Option<Service>) -> Vec<SocketAddr> {
-    let admission = &config.admission;
-    let of = |service| match service {
-        Service::Admission => {
-            vec![admission.listen, admission.service_listen, admission.metrics_listen]
-        }
-        Service::Scheduler => vec![config.scheduler.metrics_listen],
-        Service::Issuer => vec![config.issuer.metrics_listen],
-    };
-    match service {
-        Some(service) => of(service),
-        None => [Service::Admission, Service::Scheduler, Service::Issuer].map(of).concat(),
+    let is_meant = |of: &Service| service.is_none_or(|service| service == *of);
+    let services = [Service::Admission, Service::Scheduler, Service::Issuer].into_iter();
+    let services: Vec<_> = services.filter(is_meant).collect();
+    let mut ports: Vec<_> = services.iter().map(|of| config.metrics_listen(*of)).collect();
+    if services.contains(&Service::Admission) {
+        ports.extend([config.admission.listen, config.admission.service_listen]);
     }
+    ports
 }
 
 /// Refuses them, in what this service reads.

@@ -1,9 +1,20 @@
-//! From the values of the merged layers to the types of the sections, with errors in our words.
+//! From the values of the merged layers to the types of the sections, with errors that name the
+//! key; and files of a bounded size.
+
+use std::{fs::File, io::Read, path::Path};
 
 use config::Value;
 use serde::Deserialize;
 
 use crate::error::Fault;
+
+/// The text of a file; nothing if it is longer than `most` bytes.
+pub(crate) fn bounded(path: &Path, most: u64) -> Result<Option<String>, String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_string(&mut text));
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    Ok(Some(text).filter(|text| text.len() as u64 <= most))
+}
 
 /// Reads a table into a type; the fault's key starts with `section`.
 pub(crate) fn read_as<T: for<'de> Deserialize<'de>>(

@@ -1,6 +1,6 @@
 //! Secrets: never printed, and never in a TOML file.
 
-use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
+use std::{collections::BTreeSet, path::Path};
 
 use anteroom_core::store::{Address, redacted};
 use config::{Value, ValueKind};
@@ -12,6 +12,7 @@ use crate::{
     error::{ConfigError, Fault},
     keys::Digest,
     parse::FromText,
+    read::bounded,
 };
 
 /// Keys whose values are never shown, and which a TOML file must not set.
@@ -94,15 +95,8 @@ pub(crate) fn weak(secrets: &[SecretString], key: &str) -> impl Iterator<Item = 
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut text = String::new();
-    file.take(MAX_FILE_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| format!("cannot be read: {error}"))?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("must name a file of at most {MAX_FILE_BYTES} bytes"));
-    }
-    Ok(text)
+    let rule = || format!("must name a file of at most {MAX_FILE_BYTES} bytes");
+    bounded(path, MAX_FILE_BYTES)?.ok_or_else(rule)
 }
 
 /// Whether the value of a key is a secret, or may be one.

@@ -1,6 +1,6 @@
 //! The whole configuration: its sections, read from the merged layers, and the rules between them.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf};
 
 use anteroom_core::Kind;
 use serde::Deserialize;
@@ -100,6 +100,15 @@ impl Config {
     /// The store, in the words of `anteroom_core`.
     pub fn store(&self) -> anteroom_core::store::Config {
         self.store.to_core()
+    }
+
+    /// Where the metrics port of a service listens.
+    pub fn metrics_listen(&self, service: Service) -> SocketAddr {
+        match service {
+            Service::Admission => self.admission.metrics_listen,
+            Service::Scheduler => self.scheduler.metrics_listen,
+            Service::Issuer => self.issuer.metrics_listen,
+        }
     }
 
     /// What is allowed, but not for production, as seen by a service: one line each.

@@ -3,9 +3,7 @@
 //! The role is a callback with a [`Context`]; it runs until it is done or until the context's
 //! `shutdown` is cancelled, and then drains as long as it needs. The metrics port outlives it.
 
-use std::{
-    future::Future, io::Write, net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc,
-};
+use std::{future::Future, io::Write, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anteroom_config::{Config, ConfigError, Loader, Service};
 use anteroom_core::store::Refused;
@@ -192,7 +190,7 @@ async fn start(
     let readiness = Readiness::new();
     let shutdown = CancellationToken::new();
     let changes = reload::watch(loader, Arc::clone(&config), &registry, shutdown.clone())?;
-    let address = metrics_listen(service, &config);
+    let address = config.metrics_listen(service);
     let port = MetricsPort::new(registry.clone(), readiness.clone());
     let (bound, serving) = port
         .bind(address)
@@ -202,15 +200,6 @@ async fn start(
     let context =
         Context { config, changes, registry, readiness, shutdown, operations, supervisor };
     Ok((context, signals))
-}
-
-/// Where the metrics port of a service listens.
-fn metrics_listen(service: Service, config: &Config) -> SocketAddr {
-    match service {
-        Service::Admission => config.admission.metrics_listen,
-        Service::Scheduler => config.scheduler.metrics_listen,
-        Service::Issuer => config.issuer.metrics_listen,
-    }
 }
 
 /// The signals that ask for an end.

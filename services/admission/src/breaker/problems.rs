@@ -3,8 +3,7 @@
 
 use crate::http::document::problems;
 use crate::problem::code::codes;
-use crate::problem::edge::{BODY, CALLER, VALUE};
-use crate::problem::repeated::REPEATED;
+use crate::problem::edge::{BODY, CALLER, REPEATED, VALUE};
 
 codes! {
     /// What the target itself refuses.

@@ -4,8 +4,7 @@ use anteroom_core::pool::Refusal;
 
 use crate::http::document::problems;
 use crate::problem::code::codes;
-use crate::problem::edge::{BODY, CALLER, VALUE};
-use crate::problem::repeated::REPEATED;
+use crate::problem::edge::{BODY, CALLER, REPEATED, VALUE};
 use crate::problem::{Code, Problem};
 
 codes! {

@@ -101,8 +101,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::entities::{Entity as _, Served};
-    use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, VALUE};
-    use crate::problem::repeated::REPEATED;
+    use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, REPEATED, VALUE};
     use crate::problem::store::STORE;
 
     /// Every code of every group.

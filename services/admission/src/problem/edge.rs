@@ -47,6 +47,13 @@ codes! {
 }
 
 codes! {
+    /// What any call with an id may answer.
+    REPEATED by Rule;
+    /// An earlier call with the same id had another payload.
+    OPERATION_MISMATCH = CONFLICT, "operation_mismatch", "The id was used for another call";
+}
+
+codes! {
     /// What any call of the service port may answer: it knows its callers.
     CALLER by Service;
     /// The service port needs a key and none came.

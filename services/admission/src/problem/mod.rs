@@ -5,7 +5,6 @@
 
 pub mod code;
 pub mod edge;
-pub mod repeated;
 pub mod retry;
 pub mod store;
 

@@ -107,17 +107,12 @@ pub fn is_navigation(method: &Method, headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use http::Request;
-
+    use super::super::original::tests::head;
     use super::*;
 
     fn options(method: &str, rest: &str, headers: &[(&str, &str)]) -> (bool, bool) {
         let uri = format!("/v1/queues/q/authorize{rest}");
-        let mut request = Request::builder().method(method).uri(uri);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let options = GateOptions::of(&request.body(()).expect("a request").into_parts().0);
+        let options = GateOptions::of(&head(method, &uri, headers));
         (options.join, options.redirect)
     }
 

@@ -84,17 +84,22 @@ fn first<'a>(headers: &'a HeaderMap, names: &[HeaderName]) -> Option<&'a str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use http::Request;
 
     use super::*;
 
-    fn original(uri: &str, headers: &[(&str, &str)]) -> (Method, Option<String>) {
-        let mut request = Request::get(uri);
+    /// The head of a request.
+    pub fn head(method: &str, uri: &str, headers: &[(&str, &str)]) -> Parts {
+        let mut request = Request::builder().method(method).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        request.body(()).expect("a request").into_parts().0
+    }
+
+    fn original(uri: &str, headers: &[(&str, &str)]) -> (Method, Option<String>) {
+        let parts = head("GET", uri, headers);
         let original = Original::of(&parts);
         (original.method, original.path.map(str::to_owned))
     }
@@ -122,14 +127,11 @@ mod tests {
         assert_eq!(original("/v1/queues/q/authorize?join=1", &[]), (Method::GET, None));
         assert_eq!(original(plain, &[("x-original-method", "not a method")]).0, Method::GET);
     }
+
     #[test]
     fn no_header_of_a_client_makes_a_preflight() {
         let is_options = |method: &str, uri: &str, headers: &[(&str, &str)]| {
-            let mut request = Request::builder().method(method).uri(uri);
-            for (name, value) in headers {
-                request = request.header(*name, *value);
-            }
-            Original::is_options(&request.body(()).expect("a request").into_parts().0)
+            Original::is_options(&head(method, uri, headers))
         };
         let (plain, behind) = ("/v1/queues/q/authorize", "/v1/queues/q/authorize/shop");
         assert!(is_options("OPTIONS", plain, &[]));
