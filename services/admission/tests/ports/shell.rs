@@ -27,7 +27,7 @@ fn port(more: &str) -> PortService {
     let work = async move |request: Request| -> Result<&'static str, Problem> {
         let (parts, body) = request.into_parts();
         match parts.headers.get("do").and_then(|todo| todo.to_str().ok()) {
-            Some("panic") => panic!("on purpose"),
+            Some("panic") => panic!("as told"),
             Some("hang") => pending().await,
             Some("read") => drop(whole_body(&parts.headers, body, &state).await?),
             _ => {}
@@ -44,7 +44,7 @@ async fn a_panic_is_a_problem_and_the_next_request_is_served() {
     let port = port("");
     let body = problem(ask(&port, request("GET", WORK, &[("do", "panic")])).await).await;
     assert_eq!((&body["status"], &body["code"]), (&500.into(), &"internal".into()));
-    assert!(!body.to_string().contains("on purpose"), "the cause is for the log only");
+    assert!(!body.to_string().contains("as told"), "the cause is for the log only");
     assert_eq!(ask(&port, request("GET", WORK, &[])).await.status(), 200);
 }
 
@@ -103,7 +103,7 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     let routes = [(WORK, RouteInfo::default()), (GATE, RouteInfo::GATE)];
     let metrics = app.metrics.http("public", routes.into_iter());
     let shell = Arc::new(Shell::new(app, true, metrics));
-    let panics = |_: Request| -> Answer<Pending<Response>> { panic!("on purpose") };
+    let panics = |_: Request| -> Answer<Pending<Response>> { panic!("as told") };
     let hangs = |_: Request| Answer::Pending(pending());
     let (gate, work) = (shell.route(Some(GATE)), shell.route(Some(WORK)));
     is_gate_refusal(
