@@ -1,9 +1,8 @@
-//! The operator API: overrides with their ends, reset, places, eviction, roles and scopes, and the
-//! audit log.
+//! The operator API: overrides with their ends, reset, places, eviction, roles and scopes.
 
 use std::time::Duration;
 
-use anteroom_testkit::{PATIENCE, until, until_some};
+use anteroom_testkit::{PATIENCE, until};
 use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -26,8 +25,7 @@ pub const LATER: &str = "[queues.:name]\ncapacity = 5\nopens_at = \"2199-01-01T0
 
 /// What the tests with keys have in the configuration.
 pub fn keyed() -> String {
-    let queues = ["roles", "audit"].map(|name| ONE.replace(":name", name));
-    queues.concat()
+    ONE.replace(":name", "roles")
         + &key("roles-shop", BACKEND, "backend", &["queues:roles"])
         + &key("roles-other", OTHER, "operator", &["queues:opera", "pools:roles"])
         + &key("roles-narrow", NARROW, "operator", &["queues:roles"])
@@ -268,34 +266,4 @@ async fn without_keys_the_port_serves_its_own_machine_only() {
     call().header("via", "127.0.0.1").send().await.refuses(403, "forwarded_refused");
     let log = room.anteroom.admission.process.stdout();
     assert!(log.contains("\"level\":\"WARN\"") && log.contains("key"), "{log}");
-}
-
-#[tokio::test]
-async fn each_call_of_an_operator_leaves_a_line_in_the_log() {
-    let room = Room::with_keys("audit").await;
-    let token = room.join().await.token();
-    patch(&room, json!({ "capacity": 9 })).await.is(200);
-    room.call("service", Method::DELETE, &format!("{ADMIN}/places/1"))
-        .key(OPS)
-        .send()
-        .await
-        .is(204);
-    room.call("service", Method::POST, &format!("{ADMIN}/reset")).key(OPS).send().await.is(202);
-
-    for (operation, before, after) in [
-        ("queue.override_rules", "\"capacity\":1", "\"capacity\":9"),
-        ("queue.evict", "\"status\":\"ready\"", "\"evicted\":true"),
-        ("queue.reset", "\"last_ticket\":1", "\"last_ticket\":0"),
-    ] {
-        let line = until_some(operation, PATIENCE, async || {
-            room.audit().into_iter().find(|line| line["operation"] == operation)
-        })
-        .await;
-        assert_eq!((&line["key"], &line["queue"]), (&json!("ops"), &json!("audit")), "{line}");
-        for (field, part) in [("before", before), ("after", after)] {
-            assert!(line[field].as_str().is_some_and(|text| text.contains(part)), "{line}");
-        }
-        let text = line.to_string();
-        assert!(!text.contains(OPS) && !text.contains(&token), "{line}");
-    }
 }

@@ -253,7 +253,7 @@ async fn applications_are_refused_before_the_opening_and_after_the_end() {
 /// Events have nothing to answer from without Redis.
 #[tokio::test]
 async fn while_redis_is_down_calls_are_refused_and_nothing_is_lost() {
-    let room = ready(Room::start(COUPON).await).await;
+    let room = ready(Room::start_with(COUPON, &[]).await).await;
     let token = apply(&room, "ann").await.is(202).json()["application_token"].clone();
     let token = token.as_str().expect("a token");
     room.anteroom.deployment.redis.freeze();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anteroom_testkit::{PATIENCE, Process, until};
 use reqwest::Method;
 
-use crate::room::Room;
+use crate::room::{PATIENT, Room};
 
 const CAPACITY: usize = 3;
 const VISITORS: usize = 36;
@@ -138,7 +138,8 @@ async fn run(trouble: Trouble) -> Seen {
         "[queues.:name]\ncapacity = {CAPACITY}\nlocal_answers = true\nrequests_per_place = 0\n\
          joins_per_address = \"none\"\nplaces_per_address = 0\n"
     );
-    let room = Room::start_with(&queue, &[("ANTEROOM_SCHEDULER__TICK", "10ms")]).await;
+    let env = [&[("ANTEROOM_SCHEDULER__TICK", "10ms")][..], &PATIENT].concat();
+    let room = Room::start_with(&queue, &env).await;
     let second = room.anteroom.deployment.admission().await;
     let mut tokens = Vec::new();
     for _ in 0..VISITORS {

@@ -14,31 +14,6 @@ use crate::{
 const JOIN: &str = "/v1/queues/:name/tokens";
 const IDENTITY: &str = shared::IDENTITY.1;
 
-/// A queue in which one visitor waits at most.
-pub const SHORT: &str = "[queues.:name]\ncapacity = 1\nmax_waiting = 1\n";
-
-#[tokio::test]
-async fn promise_04_a_repeated_join_is_the_same_place_in_every_state() {
-    let room = Room::shared(SHORT).await;
-    let join = |key: &str| room.post(JOIN).header("idempotency-key", key).send();
-    let (one, two) = ("one-key-of-22-characters", "another-of-22-characters");
-
-    let first = join(one).await;
-    assert_eq!(first.is(201).place("ready")["ticket"], 1);
-    let second = join(two).await;
-    assert_eq!(second.is(201).place("waiting")["ticket"], 2);
-    join("a-third-of-22-characters").await.refuses(503, "queue_full");
-
-    for (key, ticket, status) in [(one, 1, "ready"), (two, 2, "waiting")] {
-        let again = join(key).await;
-        assert_eq!(again.is(200).place(status)["ticket"], ticket, "also when it is full");
-    }
-    room.post("/v1/queues/:name/token/claim").token(&first.token()).send().await.is(200);
-    assert_eq!(join(one).await.is(200).place("active")["ticket"], 1);
-    let by_token = room.post(JOIN).token(&second.token()).header("idempotency-key", one);
-    assert_eq!(by_token.send().await.is(200).json()["ticket"], 2, "the token takes precedence");
-}
-
 #[tokio::test]
 async fn promise_04_a_hundred_joins_at_once_with_one_key_are_one_place() {
     let room = Room::shared(ONE).await;

@@ -177,12 +177,17 @@ async fn only_new_places_count() {
 }
 
 #[tokio::test]
-async fn a_join_that_gave_no_place_does_not_count() {
+async fn promise_04_a_full_queue_keeps_places_and_a_join_without_a_place_does_not_count() {
     let room = Room::shared(FEW_WAIT).await;
-    room.join().await.is(201);
-    let waiting = room.join().await.is(201).token();
+    let key = |key: &'static str| room.post(JOIN).header("idempotency-key", key).send();
+    let (one, two) = ("one-key-of-22-characters", "another-of-22-characters");
+    key(one).await.is(201).place("ready");
+    let waiting = key(two).await.is(201).token();
     for _ in 0..5 {
         room.join().await.refuses(503, "queue_full");
+    }
+    for (key, ticket, status) in [(key(one), 1, "ready"), (key(two), 2, "waiting")] {
+        assert_eq!(key.await.is(200).place(status)["ticket"], ticket, "also when it is full");
     }
     room.leave(&waiting).await.is(204);
     room.join().await.is(201);

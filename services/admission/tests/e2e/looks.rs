@@ -52,7 +52,7 @@ async fn pages(room: &Room) -> Vec<(String, String)> {
 async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
     let Some(chromium) = Chromium::find() else { return };
     let queue = format!("[queues.:name]\ncapacity = 1\ntitle = \"{LONG}\"\nhealth = \"shop\"\n");
-    let room = Room::start(&format!("{queue}{SHOP}")).await;
+    let room = Room::start_with(&format!("{queue}{SHOP}"), &[]).await;
     let pages = pages(&room).await;
     for is_dark in [false, true] {
         let found = chromium.looks(&pages, is_dark).await;

@@ -192,7 +192,7 @@ async fn a_request_ends_in_its_time_where_redis_may_take_longer() {
 
 #[tokio::test]
 async fn a_store_that_comes_back_empty_gives_new_places() {
-    let mut room = Room::start(ONE).await;
+    let mut room = Room::start_with(ONE, &[]).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
     room.authorize(&first).await.is(200);
     room.anteroom.deployment.redis.restart().await;
@@ -218,7 +218,7 @@ async fn a_store_that_comes_back_empty_gives_new_places() {
 
 #[tokio::test]
 async fn a_state_that_has_become_old_is_not_shown() {
-    let room = Room::start(ONE).await;
+    let room = Room::start_with(ONE, &[]).await;
     let shown = async |status: u16| {
         until(&format!("the state is answered with {status}"), PATIENCE, async || {
             room.get("/v1/queues/:name").send().await.status == status

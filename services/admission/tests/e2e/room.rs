@@ -21,7 +21,7 @@ pub const TOKEN: &str = "x-anteroom-token";
 pub const SECRETS: (&str, &str) =
     ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "the-secret-that-signs-in-these-tests");
 
-/// A request may wait for a frozen Redis for as long as this.
+/// A request waits for a slow or frozen Redis for as long as this.
 pub const PATIENT: [(&str, &str); 3] = [
     ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
     ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
@@ -70,9 +70,10 @@ pub struct Room {
 }
 
 impl Room {
-    /// Starts everything, with these queues in the configuration.
+    /// Starts everything, with these queues in the configuration, for a test in which Redis is never
+    /// down, only slow on a busy machine.
     pub async fn start(queues: &str) -> Self {
-        Self::start_with(queues, &[]).await
+        Self::start_with(queues, &PATIENT).await
     }
 
     /// Starts everything, with an environment for both services.

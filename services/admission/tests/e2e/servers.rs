@@ -2,7 +2,7 @@
 
 use anteroom_testkit::{Cluster, Redis, Sentinel};
 
-use crate::room::{ONE, Room};
+use crate::room::{ONE, PATIENT, Room};
 
 /// Two visitors: the second's turn comes when the first has finished.
 async fn works(room: &Room) {
@@ -17,7 +17,7 @@ async fn works(room: &Room) {
 
 /// The services under an environment that names another store than the one they would take.
 async fn with(env: &[(&str, &str)]) -> Room {
-    let room = Room::start_with(ONE, env).await;
+    let room = Room::start_with(ONE, &[env, &PATIENT].concat()).await;
     let keys: u64 = room.anteroom.deployment.redis.run(&["DBSIZE"]).await;
     assert_eq!(keys, 0, "the named store is used");
     room

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     journey::cookie_of,
-    room::{Call, ONE, Room, SECRETS},
+    room::{ONE, Room, SECRETS},
     store_dump::{difference, dump, idle, noted, noting},
 };
 
@@ -112,18 +112,10 @@ async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
 }
 
 #[tokio::test]
-async fn a_token_travels_in_three_ways_and_never_in_a_url() {
+async fn a_token_is_never_taken_from_a_url_and_never_in_one() {
     let room = Room::shared(ONE).await;
     let (one, two) = (room.join().await.token(), room.join().await.token());
-    let ticket = async |call: Call| call.send().await.is(200).json()["ticket"].clone();
     let bearer = |token: &str| room.get(PLACE).key(token);
-
-    assert_eq!(ticket(bearer(&one)).await, 1);
-    assert_eq!(ticket(bearer(&one).token(&two)).await, 2, "our header takes precedence");
-    let cookie = format!("a=b; {}; __Host-anteroom_opera={one}", room.cookie(&two));
-    assert_eq!(ticket(bearer(&one).cookie(&cookie)).await, 2, "then the cookie");
-    assert_eq!(ticket(bearer("a-token-of-the-service").cookie(&cookie)).await, 2);
-
     for other in ["a-token-of-the-service", "ark1.a-key", "eyJhbGciOiJIUzI1NiJ9.e30.AAAA"] {
         bearer(other).send().await.refuses(401, "token_missing");
         room.get(GATE).key(other).send().await.refuses(401, "token_missing");

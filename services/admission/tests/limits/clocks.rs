@@ -3,8 +3,8 @@
 use anteroom_testkit::{Clock, Deployment, Redis};
 use futures_util::future::join_all;
 
-use crate::MACHINE;
 use crate::limited::{Decision, Limited};
+use crate::{MACHINE, PATIENT};
 
 const WRONG: i64 = 600;
 const ALGORITHMS: [&str; 3] = ["log", "counter", "gcra"];
@@ -29,7 +29,7 @@ async fn allowed(client: &Limited, limit: &str, key: &str, count: usize) -> usiz
 async fn promise_12_pods_clocks_wrong_by_ten_minutes_change_nothing() {
     let _shared = MACHINE.read().await;
     let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
-    let site = Deployment::new(redis, &limits(), &[]);
+    let site = Deployment::new(redis, &limits(), &PATIENT);
     let clocks = [WRONG, -WRONG, 0].map(Clock::off_by);
     let mut pods = Vec::new();
     for clock in &clocks {
@@ -60,7 +60,7 @@ async fn promise_12_pods_clocks_wrong_by_ten_minutes_change_nothing() {
 async fn promise_12_a_leap_of_the_stores_clock_frees_one_window_and_blocks_no_key_longer() {
     let _shared = MACHINE.read().await;
     let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
-    let site = Deployment::new(redis, &limits(), &[]);
+    let site = Deployment::new(redis, &limits(), &PATIENT);
     let admission = site.admission().await;
     admission.until_ready().await;
     let client = Limited::of(&admission);

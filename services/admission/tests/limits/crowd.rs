@@ -11,8 +11,8 @@ use anteroom_testkit::{Deployment, Redis};
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
-use crate::MACHINE;
 use crate::limited::Limited;
+use crate::{MACHINE, PATIENT};
 
 const ADMISSIONS: usize = 8;
 const CLIENTS: usize = 64;
@@ -81,10 +81,7 @@ async fn promise_07_no_window_holds_more_through_eight_admissions() {
     let limits = algorithms.map(|(name, _)| {
         format!("[limits.{name}]\nlimit = {LIMIT}\nwindow = \"1s\"\nalgorithm = \"{name}\"\n")
     });
-    // No check is degraded because the machine is busy.
-    let env =
-        [("ANTEROOM_STORE__COMMAND_TIMEOUT", "10s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "20s")];
-    let site = Deployment::new(Redis::start().await, &limits.concat(), &env);
+    let site = Deployment::new(Redis::start().await, &limits.concat(), &PATIENT);
     let mut admissions = Vec::new();
     for _ in 0..ADMISSIONS {
         admissions.push(site.admission().await);

@@ -216,40 +216,28 @@ async fn numbers_and_times_are_told_as_the_page_without_a_script_tells_them() {
 
 #[test]
 fn a_page_says_why_nothing_moves_for_as_long_as_nothing_does() {
-    let answers = json!([
-        { "path": "/token", "status": 200, "body": waiting(None) },
-        { "path": "/concert", "status": 200, "body": { "state": "paused", "reason": "the hall is full" } },
-        { "path": "/concert", "from": 100.0 * SECOND, "status": 200, "body": { "state": "open" } },
-        { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
-    ]);
-    let paused = played("waiting", 90.0 * SECOND, &answers);
-    let notice = &paused["elements"]["notice"];
-    assert_eq!(
-        (&notice["hidden"], &notice["textContent"]),
-        (&json!(false), &json!("paused the hall is full"))
-    );
-    let polls = times(&paused, "GET", "/concert").len();
-    assert!((2..=4).contains(&polls), "twice a minute, not with each poll: {polls}");
-    let open = played("waiting", 1_000.0 * SECOND, &answers);
-    assert_eq!(open["elements"]["notice"]["hidden"], true);
-    assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
-    assert!(times(&open, "GET", "/concert").iter().all(|at| *at < 140.0 * SECOND));
-}
-
-#[test]
-fn a_page_says_that_the_service_recovers_until_it_has() {
-    let state = json!({ "state": "paused", "paused_by": "health" });
-    let answers = json!([
-        { "path": "/token", "status": 200, "body": waiting(None) },
-        { "path": "/concert", "status": 200, "body": state },
-        { "path": "/concert", "from": 100.0 * SECOND, "status": 200, "body": { "state": "open" } },
-        { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
-    ]);
-    let paused = played("waiting", 90.0 * SECOND, &answers);
-    let notice = &paused["elements"]["notice"];
-    assert_eq!((&notice["hidden"], &notice["textContent"]), (&json!(false), &json!("recovering")));
-    let open = played("waiting", 140.0 * SECOND, &answers);
-    assert_eq!(open["elements"]["notice"]["hidden"], true);
+    for (state, text) in [
+        (json!({ "state": "paused", "reason": "the hall is full" }), "paused the hall is full"),
+        (json!({ "state": "paused", "paused_by": "health" }), "recovering"),
+    ] {
+        let answers = json!([
+            { "path": "/token", "status": 200, "body": waiting(None) },
+            { "path": "/concert", "status": 200, "body": state },
+            { "path": "/concert", "from": 100.0 * SECOND, "status": 200, "body": { "state": "open" } },
+            { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
+        ]);
+        let paused = played("waiting", 90.0 * SECOND, &answers);
+        let notice = &paused["elements"]["notice"];
+        assert_eq!((&notice["hidden"], &notice["textContent"]), (&json!(false), &json!(text)));
+        let polls = times(&paused, "GET", "/concert").len();
+        assert!((2..=4).contains(&polls), "twice a minute, not with each poll: {polls}");
+        let open = played("waiting", 140.0 * SECOND, &answers);
+        assert_eq!(open["elements"]["notice"]["hidden"], true);
+        let open = played("waiting", 1_000.0 * SECOND, &answers);
+        assert_eq!(open["elements"]["notice"]["hidden"], true);
+        assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
+        assert!(times(&open, "GET", "/concert").iter().all(|at| *at < 140.0 * SECOND));
+    }
 }
 
 #[test]

@@ -109,12 +109,17 @@ async fn a_request_for_no_host_or_for_two_is_refused() {
 #[tokio::test]
 async fn the_token_is_looked_for_in_the_header_the_cookie_and_our_bearer() {
     let (good, bad) = (token("shop"), token("other"));
-    let cookie = |token: &str| format!("a=b; __Host-anteroom_shop={token}");
+    let cookie =
+        |token: &str| format!("a=b; __Host-anteroom_shop={token}; __Host-anteroom_x={bad}");
     let bearer = |token: &str| format!("Bearer {token}");
     for (headers, expected) in [
         (vec![("cookie", cookie(&good))], "store_unavailable"),
         (vec![("authorization", bearer(&good))], "store_unavailable"),
         (vec![("authorization", bearer("of-another-service"))], "token_missing"),
+        (
+            vec![("authorization", bearer("of-another-service")), ("cookie", cookie(&good))],
+            "store_unavailable",
+        ),
         (vec![("authorization", "Basic art1.x".into())], "token_missing"),
         (vec![("x-anteroom-token", good.clone()), ("cookie", cookie(&bad))], "store_unavailable"),
         (vec![("x-anteroom-token", bad.clone()), ("cookie", cookie(&good))], "token_invalid"),

@@ -6,19 +6,18 @@ mod support;
 
 use std::net::SocketAddr;
 
-use anteroom_admission::{Peer, PortService, public, service};
-use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, TokenKeys};
+use anteroom_admission::{Peer, PortService, service};
+use anteroom_core::queue::{Epoch, PlaceId, PlaceRef};
 use anteroom_testkit::{PATIENCE, Redis, until};
 use axum::body::Body;
-use axum::response::Response;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::Value;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use support::app_on;
 use support::key::key;
-use support::{SECRET, app_on};
 
 pub const BACKEND: &str = "ark1.backend-key";
 pub const OPERATOR: &str = "ark1.operator-key";
@@ -28,7 +27,6 @@ pub const NARROW: &str = "ark1.narrow-key";
 pub struct Ports {
     pub redis: Redis,
     service: PortService,
-    public: PortService,
     _stop: DropGuard,
 }
 
@@ -52,8 +50,7 @@ impl Ports {
         let queue = format!("[queues.shop]\ncapacity = 100\n{keys}");
         let app = app_on(&redis.url(), &queue, stop.clone());
         until("the store is up", PATIENCE, async || app.store.is_up()).await;
-        let ports =
-            Self { redis, service: service(&app), public: public(&app), _stop: stop.drop_guard() };
+        let ports = Self { redis, service: service(&app), _stop: stop.drop_guard() };
         // The store gets its rules, and this process its first snapshot.
         app.queue("shop").expect("a queue").queue.snapshot().await.expect("a snapshot");
         ports
@@ -105,22 +102,9 @@ impl Ports {
         (status, serde_json::from_slice(&body).unwrap_or_default())
     }
 
-    /// A gateway check.
-    pub async fn authorize(&self, token: &str) -> Response {
-        let request = Request::get("/v1/queues/shop/authorize").header("x-anteroom-token", token);
-        let request = request.header(HOST, "localhost").body(Body::empty()).expect("a request");
-        self.public.answer(request, peer()).await
-    }
-
     /// A well-formed handle of a place that does not exist.
     pub fn unknown_handle(&self) -> String {
         PlaceRef { epoch: Epoch([1; 8]), id: PlaceId([2; 14]), ticket: 3 }.to_handle()
-    }
-
-    /// The handle of the place that a token proves, as the gate would give it.
-    pub fn handle(&self, token: &str) -> String {
-        let keys = TokenKeys::new(&[SECRET.into()]).expect("a secret");
-        keys.verify("shop", token).expect("a token of ours").place.to_handle()
     }
 }
 

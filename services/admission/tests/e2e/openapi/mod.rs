@@ -21,7 +21,7 @@ use crate::{
     answer::Answer,
     key::key,
     limit_checks::LIMITS,
-    room::{Call, ONE, Room},
+    room::{Call, ONE, PATIENT, Room},
     schema::Book,
     shared::{IDENTITY, OPS, SHOP},
 };
@@ -59,7 +59,11 @@ async fn start() -> Room {
         + &key("narrow", NARROW, "operator", &["queues:few"]);
     let limits = LIMITS.replace(":name-", "");
     let entities = format!("{limits}{TARGETS}{EVENTS}{POOLS}");
-    Room::start_with(&format!("{ONE}{QUEUES}{entities}{keys}"), &[IDENTITY]).await
+    Room::start_with(
+        &format!("{ONE}{QUEUES}{entities}{keys}"),
+        &[&[IDENTITY][..], &PATIENT].concat(),
+    )
+    .await
 }
 
 /// A client that compares each answer with the document.
