@@ -11,7 +11,7 @@ use anteroom_admission::{
 use anteroom_core::breaker::{self, Kept};
 use anteroom_core::pool::AmountRequest;
 use anteroom_core::queue::{Override, RULES, Rules};
-use anteroom_core::rules::{Kind, Rule};
+use anteroom_core::rules::{Kind, Rule, Value as RuleValue};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -133,41 +133,31 @@ fn overridden(overrides: &Overrides, body: &[u8]) {
     // A new state takes the old one's reason back.
     let with_reason = object.contains_key("state") && !object.contains_key("reason");
     assert_eq!(change.overrides.len(), named + usize::from(with_reason));
+    let mut changed = rules.clone();
     for change in &change.overrides {
-        assert!(within_rule(change), "{change:?}");
+        changed.apply(change, &rules);
+        if let Override::Reason(Some(reason)) = change {
+            assert!((1..=200).contains(&reason.chars().count()), "{reason}");
+            assert!(!reason.contains(char::is_control), "{reason}");
+        }
+    }
+    for rule in RULES {
+        let value = changed.value(rule);
+        assert!(value.is_none_or(|value| within(rule.kind, &value)), "{change:?}");
     }
 }
 
-/// The ranges of the configuration. An override that is taken back has no value to judge.
-fn within_rule(change: &Override) -> bool {
-    const DAY: u64 = 86_400;
-    let whole = |value: &Option<u64>, most| value.is_none_or(|value| (1..=most).contains(&value));
-    let span = |value: &Option<Duration>, least, most| {
-        value.is_none_or(|value| {
-            (Duration::from_secs(least)..=Duration::from_secs(most)).contains(&value)
-        })
-    };
-    match change {
-        Override::State(_) | Override::Pace(_) | Override::LocalAnswers(_) => true,
-        Override::Reason(reason) => reason.as_ref().is_none_or(|reason| {
-            (1..=200).contains(&reason.chars().count()) && !reason.contains(char::is_control)
-        }),
-        Override::Capacity(value) => whole(value, 1_000_000_000),
-        Override::Batch(value) => whole(value, 1_000_000),
-        Override::MaxWaiting(value) => whole(value, 10_000_000),
-        Override::PlacesPerAddress(value) => value.is_none_or(|value| value <= 1_000_000),
-        Override::Interval(value) => span(value, 1, 3_600),
-        Override::ClaimTtl(value) => span(value, 5, 3_600),
-        Override::SessionTtl(value) => span(value, 5, DAY),
-        Override::UnprovenTtl(value) => span(value, 1, 3_600),
-        Override::SessionMax(value) => span(value, 5, 7 * DAY),
-        Override::IdleTtl(value) => span(value, 60, DAY),
-        Override::KeepTtl(value) => span(value, 60, 7 * DAY),
-        Override::FirstPollTtl(value) => span(value, 30, DAY),
-        // Until 2255, so that microseconds stay exact in a double.
-        Override::JoinsAt(at) | Override::OpensAt(at) | Override::ClosesAt(at) => {
-            at.is_none_or(|at| at * 1_000_000 < 1 << 53)
+/// Whether a value is in the range of its rule.
+fn within(kind: Kind, value: &RuleValue) -> bool {
+    match (kind, value) {
+        (Kind::Whole { least, most }, RuleValue::Whole(value)) => (least..=most).contains(value),
+        (Kind::Span { least, most }, RuleValue::Span(value)) => {
+            (Duration::from_millis(least)..=Duration::from_millis(most)).contains(value)
         }
+        // Until 2255, so that microseconds stay exact in a double.
+        (Kind::Moment, RuleValue::Moment(at)) => at * 1_000_000 < 1 << 53,
+        (Kind::Choice(_), RuleValue::Choice(..)) | (Kind::Flag, RuleValue::Flag(_)) => true,
+        _ => false,
     }
 }
 
