@@ -218,16 +218,13 @@ impl Base {
             claim_ttl: Duration::from_secs(self.claim_ttl),
             session_ttl,
             session_max: session_ttl * 3,
-            unproven_ttl: Duration::from_secs(10),
             idle_ttl: Duration::from_secs(60),
             keep_ttl: Duration::from_secs(90),
             first_poll_ttl: Duration::from_secs(30),
             max_waiting: self.max_waiting,
-            joins_at: None,
-            opens_at: None,
-            closes_at: None,
             local_answers: self.local_answers,
             places_per_address: self.places_per_address,
+            ..Rules::default()
         }
     }
 }
