@@ -84,7 +84,7 @@ fn requested_of_a_pool(body: AmountOrOptionBody) {
                     assert!((1..1 << 53).contains(&amount.get()), "{amount:?}");
                 }
                 AmountRequest::Option(name) => {
-                    assert!((1..=40).contains(&name.as_str().len()), "{name:?}")
+                    assert!((1..=40).contains(&name.as_str().len()), "{name:?}");
                 }
             }
         }
