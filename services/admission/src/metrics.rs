@@ -188,8 +188,20 @@ impl MethodLabel {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// Counts each value of a label once, and expects 1 in its own counter.
+    pub fn each_is_counted_apart<L>(
+        all: impl IntoIterator<Item = L>,
+        count: impl Fn(&L),
+        counter: impl Fn(&L) -> IntCounter,
+    ) {
+        for value in all {
+            count(&value);
+            assert_eq!(counter(&value).get(), 1);
+        }
+    }
 
     #[test]
     fn unknown_methods_routes_and_statuses_share_one_label() {

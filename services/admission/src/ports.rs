@@ -8,7 +8,6 @@ use std::sync::Arc;
 use anteroom_core::for_each_kind;
 use axum::Router;
 use axum::body::Body;
-use axum::middleware::from_fn_with_state;
 use futures_util::FutureExt as _;
 use futures_util::future::Either;
 use http::Request;
@@ -23,7 +22,7 @@ use crate::http::audit::Audit;
 use crate::http::extract::Peer;
 use crate::http::fast_path::{FastPath, HotRoute};
 use crate::http::route::RouteInfo;
-use crate::http::shell::{self, InFlight, ResponseFuture, Shell};
+use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::http::{document, openapi};
 use crate::problem::{Code, Problem};
 
@@ -115,7 +114,7 @@ pub fn port(
         .route(openapi::PATH, openapi::route(&document))
         .fallback(async || Problem::new(Code::NOT_FOUND))
         .method_not_allowed_fallback(async || Problem::new(Code::METHOD_NOT_ALLOWED))
-        .layer(from_fn_with_state(shell, shell::around))
+        .layer(ShellLayer(shell))
         .with_state(app.clone());
     PortService { router, fast_path, in_flight }
 }

@@ -23,10 +23,6 @@ const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("retry-after, x-request-id");
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("600");
 
-/// A changing call by cookie that another site may have started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OriginRefused;
-
 /// The origins of `allowed_origins`.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
@@ -42,29 +38,24 @@ impl Origins {
     }
 
     /// Whether a changing call that its cookie authenticates may go on: one with this
-    /// `Sec-Fetch-Site` and this `Origin`.
+    /// `Sec-Fetch-Site` and this `Origin`. Not if another site may have started it.
     ///
     /// `public_url` is where the queue's own page lives: browsers too old for `Sec-Fetch-Site`
     /// still name their origin, and that one is the same origin.
-    ///
-    /// # Errors
-    ///
-    /// When another site may have started it.
-    pub fn check(
+    pub fn allow_change(
         &self,
         site: Option<&HeaderValue>,
         origin: Option<&HeaderValue>,
         public_url: &url::Url,
-    ) -> Result<(), OriginRefused> {
-        let may = match (site.map(HeaderValue::as_bytes), origin) {
+    ) -> bool {
+        match (site.map(HeaderValue::as_bytes), origin) {
             (Some(b"same-origin"), _) => true,
             // No page sent it: the client is no browser, or the user typed the address.
             (None | Some(b"none"), None) => true,
             (None, Some(origin)) => self.allows(origin) || is_origin_of(public_url, origin),
             (Some(_), Some(origin)) => self.allows(origin),
             (Some(_), None) => false,
-        };
-        if may { Ok(()) } else { Err(OriginRefused) }
+        }
     }
 
     fn allows(&self, origin: &HeaderValue) -> bool {
@@ -135,7 +126,7 @@ mod tests {
         let origins = Origins::new(["https://app.example"]);
         let headers = headers(pairs);
         let (site, origin) = (headers.get(SEC_FETCH_SITE), headers.get(header::ORIGIN));
-        origins.check(site, origin, &public_url).is_ok()
+        origins.allow_change(site, origin, &public_url)
     }
 
     #[test]

@@ -66,19 +66,6 @@ struct Noted {
     after: Value,
 }
 
-/// What a call is about: an entity, if its path has the name of one.
-struct Subject {
-    label: &'static str,
-    name: Option<String>,
-}
-
-impl Subject {
-    /// The name, if this is the label of its kind.
-    fn under(&self, label: &str) -> Option<&str> {
-        self.name.as_deref().filter(|_| self.label == label)
-    }
-}
-
 impl Default for Audit {
     fn default() -> Self {
         Self { refused: Arc::new(Gcra::new(MOST_KEYS)), left_out: Arc::default() }
@@ -111,11 +98,11 @@ impl Audit {
         request.extensions_mut().insert(CallerGone(gone.clone()));
         let _gone = gone.drop_guard();
         let name = name_in::<T>(request.uri().path()).filter(|name| is_name(name));
-        let subject = Subject { label: T::Kind::NAME, name: name.map(str::to_owned) };
+        let name = name.map(str::to_owned);
         let call = async move {
             let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             let answer = answer.unwrap_or_else(|panic| panicked(&*panic).into_response());
-            self.write(operation, &subject, &entry, &answer);
+            self.write::<T::Kind>(operation, name.as_deref(), &entry, &answer);
             answer
         };
         let answer = tokio::spawn(call.in_current_span()).await;
@@ -124,13 +111,15 @@ impl Audit {
         })
     }
 
-    fn write(
+    fn write<K: Kind>(
         &self,
         operation: &'static str,
-        subject: &Subject,
+        name: Option<&str>,
         entry: &AuditEntry,
         answer: &Response,
     ) {
+        // The name is in a field of its kind.
+        let name_of = |kind: &str| name.filter(|_| kind == K::NAME);
         let Noted { key, ticket, before, after } = &*entry.noted();
         let code = answer.extensions().get::<Code>();
         let is_bounded = code.is_some_and(|code| !may_have_changed(*code));
@@ -145,9 +134,8 @@ impl Audit {
             (; $(($kind:ident $handle:ident $name:ident $section:ident))+) => {
                 tracing::info!(
                     target: AUDIT,
-                    // The name is in a field of its kind.
                     key, operation,
-                    $($kind = subject.under(<anteroom_core::$kind::$handle as Kind>::NAME),)+
+                    $($kind = name_of(<anteroom_core::$kind::$handle as Kind>::NAME),)+
                     ticket, outcome, %before, %after, left_out,
                     "operator call"
                 )

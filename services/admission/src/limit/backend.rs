@@ -46,7 +46,7 @@ pub async fn check(
     let key = key.checked("key")?;
     let group = group.map(|group| group.checked("group")).transpose()?;
     let id = id.map(|id| id.checked("id")).transpose()?;
-    let (rule, group) = (limit.rule(), group.as_deref());
+    let (rule, group) = (limit.config.rule(), group.as_deref());
     let check = Check { limit: &limit.name, rule, key: &key, group, cost };
     let call = Call::one(&check, id.as_deref()).map_err(|error| refused(error, false))?;
     match app.limits.check(call).await {
@@ -110,7 +110,7 @@ pub async fn check_several(
         .zip(&texts)
         .map(|(limit, (key, group, cost))| Check {
             limit: &limit.name,
-            rule: limit.rule(),
+            rule: limit.config.rule(),
             key,
             group: group.as_deref(),
             cost: *cost,

@@ -72,15 +72,13 @@ impl LimitMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::tests::each_is_counted_apart;
 
     #[test]
     fn every_outcome_has_its_own_counter() {
         let families = LimitFamilies::register(&Registry::new()).expect("fresh names");
         let limit = families.of("login");
-        for (index, counted) in Counted::ALL.into_iter().enumerate() {
-            assert_eq!(counted as usize, index);
-            limit.check(counted);
-            assert_eq!(families.checks.with_label_values(&["login", counted.name()]).get(), 1);
-        }
+        let counter = |it: &Counted| families.checks.with_label_values(&["login", it.name()]);
+        each_is_counted_apart(Counted::ALL, |it| limit.check(*it), counter);
     }
 }

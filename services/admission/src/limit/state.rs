@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anteroom_config::LimitConfig;
-use anteroom_core::limit::{Limits, Rule};
+use anteroom_core::limit::Limits;
 use http::HeaderValue;
 
 use super::metrics::{LimitFamilies, LimitMetrics};
@@ -18,12 +18,6 @@ pub struct LimitState {
     /// What `RateLimit-Policy` says of it.
     pub(crate) policy: HeaderValue,
     pub(crate) metrics: Arc<LimitMetrics>,
-}
-
-impl LimitState {
-    pub(crate) fn rule(&self) -> Rule {
-        self.config.rule()
-    }
 }
 
 impl Served for Limits {

@@ -151,28 +151,22 @@ impl QueueMetrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::tests::each_is_counted_apart;
 
     #[test]
     fn every_gate_answer_has_its_own_counter() {
         let families = QueueFamilies::register(&Registry::new()).expect("fresh names");
         let queue = families.of("concert");
-        for (index, answer) in GateAnswer::ALL.into_iter().enumerate() {
-            assert_eq!(answer as usize, index);
-            queue.gate(answer);
-            assert_eq!(families.gate.with_label_values(&["concert", answer.name()]).get(), 1);
-        }
+        let counter = |it: &GateAnswer| families.gate.with_label_values(&["concert", it.name()]);
+        each_is_counted_apart(GateAnswer::ALL, |it| queue.gate(*it), counter);
     }
 
     #[test]
     fn every_join_refusal_has_its_own_counter() {
         let families = QueueFamilies::register(&Registry::new()).expect("fresh names");
         let queue = families.of("concert");
-        let count =
-            |why: JoinRefusal| families.joins_refused.with_label_values(&["concert", why.name()]);
-        for (index, why) in JoinRefusal::ALL.into_iter().enumerate() {
-            assert_eq!(why as usize, index);
-            queue.join_refused(why);
-            assert_eq!(count(why).get(), 1);
-        }
+        let counter =
+            |it: &JoinRefusal| families.joins_refused.with_label_values(&["concert", it.name()]);
+        each_is_counted_apart(JoinRefusal::ALL, |it| queue.join_refused(*it), counter);
     }
 }

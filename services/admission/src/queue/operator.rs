@@ -180,11 +180,10 @@ fn never_given() -> Problem {
 async fn counts(queue: &QueueState) -> Value {
     let requested_at = Instant::now();
     let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
-    let (waiting, away) = (snapshot.depth, snapshot.away);
-    let (ready, active, last_ticket) = (snapshot.ready, snapshot.active, snapshot.last_ticket);
+    let counts = json!({
+        "waiting": snapshot.depth, "away": snapshot.away, "ready": snapshot.ready,
+        "active": snapshot.active, "last_ticket": snapshot.last_ticket,
+    });
     queue.latest.set(requested_at, snapshot);
-    json!({
-        "waiting": waiting, "away": away, "ready": ready, "active": active,
-        "last_ticket": last_ticket,
-    })
+    counts
 }

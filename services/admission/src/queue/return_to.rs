@@ -79,12 +79,16 @@ impl ReturnTo {
 /// is not believed.
 pub fn room(public_url: &Url, queue: &str, return_to: Option<&str>) -> String {
     let base = public_url.as_str().trim_end_matches('/');
-    let mut room = format!("{base}/queues/{queue}");
+    with_return_to(format!("{base}/queues/{queue}"), return_to)
+}
+
+/// The address of a page that later leads to `return_to`.
+pub fn with_return_to(mut page: String, return_to: Option<&str>) -> String {
     if let Some(return_to) = return_to {
-        room.push_str("?return_to=");
-        room.extend(url::form_urlencoded::byte_serialize(return_to.as_bytes()));
+        page.push_str("?return_to=");
+        page.extend(url::form_urlencoded::byte_serialize(return_to.as_bytes()));
     }
-    room
+    page
 }
 
 #[cfg(test)]

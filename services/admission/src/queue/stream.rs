@@ -13,7 +13,7 @@ use std::time::Duration;
 use anteroom_core::queue::{Place, PlaceRef, Visit};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, stream};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
@@ -56,7 +56,7 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
         app.stream_slots.take(config.sse_max, config.sse_per_address, address)
     };
     let Some(slot) = slot.filter(|_| !app.stopping.is_cancelled()) else {
-        return Ok(empty(StatusCode::NO_CONTENT));
+        return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let place = visits::place(&queue, of).await?;
     let open = OpenStream::new(&app, &queue, of, slot);
@@ -73,12 +73,6 @@ pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Res
 /// stream for dead.
 fn pause(poll_after: Duration) -> Duration {
     poll_after.min(AT_LEAST_EVERY)
-}
-
-fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response
 }
 
 /// One stream on its way.

@@ -64,7 +64,7 @@ pub struct Visitor {
     /// Whether a changing call may come from where this one came.
     origin_allowed: bool,
     /// The client's address, behind the trusted proxies.
-    address: IpAddr,
+    pub address: IpAddr,
 }
 
 /// The token of a request.
@@ -124,7 +124,7 @@ impl Visitor {
         let could_be_misled = by_cookie || (is_browser && matches!(held, Held::Nothing));
         let public_url = queue.config.public_url.url();
         let origin_allowed =
-            !could_be_misled || live.origins.check(site, origin, public_url).is_ok();
+            !could_be_misled || live.origins.allow_change(site, origin, public_url);
         let trusted = &live.config.admission.trusted_proxies;
         // Only a test calls without a connection.
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
@@ -148,10 +148,6 @@ impl Visitor {
             Held::Forged => Err(self.token_invalid()),
             Held::Nothing => Err(Problem::new(Code::TOKEN_MISSING)),
         }
-    }
-
-    pub fn address(&self) -> IpAddr {
-        self.address
     }
 
     /// Takes room for one new place from the visitor's address.

@@ -101,7 +101,7 @@ pub async fn join_from(
     }
     let unit = visitor.may_join()?;
     let id = id.unwrap_or_else(|| anonymous(&visitor.queue));
-    let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address());
+    let is_counted = || visitor.queue.joins_per_address.count_refused(visitor.address);
     let joined = join(&visitor.queue, id, joined_from(app, visitor), is_counted).await;
     let may_be_new = match &joined {
         Ok(joined) => joined.created,

@@ -7,6 +7,7 @@
 
 mod ids;
 mod in_flight;
+mod layer;
 mod refusals;
 
 use std::any::Any;
@@ -16,8 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, Ready, ready};
@@ -28,6 +28,7 @@ use tracing::{Instrument as _, Span};
 
 pub use self::ids::{REQUEST_ID, new_id};
 pub use self::in_flight::{InFlight, InFlightGuard, show_in_flight};
+pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use crate::app::App;
 use crate::callers::origin::Cors;
@@ -144,13 +145,6 @@ impl Shell {
         }
         self.app.live().origins.cors(method, headers)
     }
-}
-
-/// The shell as a layer around each route of a router, which then knows the route's template.
-pub async fn around(State(shell): State<Arc<Shell>>, request: Request, next: Next) -> Response {
-    let template = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let route = shell.route(template);
-    shell.answer(&route, false, request, |request| Handled::Pending(next.run(request))).await
 }
 
 /// The result of a handler.

@@ -355,7 +355,7 @@ fn without_store(visitor: &Visitor, token: &Token, error: &store::Error) -> Resu
 fn may_fail_open(visitor: &Visitor) -> bool {
     match visitor.queue.config.without_store() {
         WithoutStore::Open { rate, lasts } => {
-            visitor.queue.fail_open.admit(visitor.address(), rate, lasts, Instant::now())
+            visitor.queue.fail_open.admit(visitor.address, rate, lasts, Instant::now())
         }
         WithoutStore::Hold | WithoutStore::Closed => false,
     }

@@ -22,6 +22,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use self::render::{Page, PageState};
 use self::words::Words;
 use super::calls::{held, is_strong_key};
+use super::return_to::with_return_to;
 use super::views::queue::{StateView, paused_by};
 use super::visitor::{Held, Visitor};
 use super::visits;
@@ -259,12 +260,7 @@ fn see(to: &str, cookie: Option<HeaderValue>) -> Response {
 
 /// This page, seen from itself: whatever host and path the visitor came by, the cookie is there.
 fn here(queue: &str, return_to: Option<&str>) -> String {
-    let mut here = queue.to_owned();
-    if let Some(return_to) = return_to {
-        here.push_str("?return_to=");
-        here.extend(url::form_urlencoded::byte_serialize(return_to.as_bytes()));
-    }
-    here
+    with_return_to(queue.to_owned(), return_to)
 }
 
 /// In the page's address: the visit that was here is over.
