@@ -38,8 +38,8 @@ pub fn check(data: &[u8]) {
     parsed::<AddStockBody>(data, &["add", "operation_id"]);
     parsed::<SettleBody>(data, &["amount"]);
     parsed::<FundsBody>(data, &["amount", "operation_id"]);
-    if let Some(asked) = parsed::<AskedBody>(data, &["amount", "option", "operation_id"]) {
-        asked_of_a_pool(asked);
+    if let Some(body) = parsed::<AskedBody>(data, &["amount", "option", "operation_id"]) {
+        amount_of_a_pool(body);
     }
     if let Some(key) = form_key(data) {
         assert!(is_strong_key(key.as_bytes()));
@@ -85,8 +85,8 @@ fn reported(outcome: OutcomeBody, rules: &breaker::Rules) {
     }
 }
 
-fn asked_of_a_pool(asked: AskedBody) {
-    match asked.checked() {
+fn amount_of_a_pool(body: AskedBody) {
+    match body.checked() {
         Ok((asked, operation_id)) => {
             assert!((1..=128).contains(&operation_id.len()) && operation_id.trim() == operation_id);
             match asked {
@@ -125,8 +125,8 @@ fn object(body: &[u8]) -> serde_json::Map<String, Value> {
 
 fn refused(problem: &Problem, code: Code) {
     assert_eq!(problem.code(), code);
-    let said = problem.said().expect("says what is wrong");
-    assert!(said.len() <= LONGEST_DETAIL, "{} bytes: {said}", said.len());
+    let detail = problem.said().expect("says what is wrong");
+    assert!(detail.len() <= LONGEST_DETAIL, "{} bytes: {detail}", detail.len());
 }
 
 fn overridden(overrides: &Overrides, body: &[u8]) {
