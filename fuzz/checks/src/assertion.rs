@@ -1,5 +1,5 @@
-//! Promise 6: exactly what a backend signed for this queue, and not too long ago, vouches for
-//! anybody.
+//! Promise 6: exactly what a backend signed for this queue, and not too long ago, is an
+//! assertion.
 
 use anteroom_core::identifier::is_visitor_id;
 use anteroom_core::queue::{
@@ -10,7 +10,7 @@ const QUEUE: &str = "concert";
 /// The store's clock, in seconds since 1970; the seeds are signed for it.
 const NOW: u64 = 1_800_000_000;
 
-/// The input is a text that somebody sends as an assertion; and two bytes of expiry with a
+/// The input is a text that a client sends as an assertion; and two bytes of expiry with a
 /// visitor_id that a backend signs, whatever it is.
 pub fn check(data: &[u8]) {
     let keys = keys('a');
@@ -34,7 +34,7 @@ pub fn check(data: &[u8]) {
 
 fn signed(keys: &AssertionKeys, visitor_id: &str, expiry: u64) {
     let text = keys.sign(QUEUE, visitor_id, expiry).expect("there is a secret");
-    let told = keys.verify(QUEUE, &text, NOW);
+    let found = keys.verify(QUEUE, &text, NOW);
     let expected = if !is_visitor_id(visitor_id) {
         Err(AssertionError::Malformed)
     } else if expiry <= NOW {
@@ -44,7 +44,7 @@ fn signed(keys: &AssertionKeys, visitor_id: &str, expiry: u64) {
     } else {
         Ok(visitor_id.to_owned())
     };
-    assert_eq!(told, expected);
+    assert_eq!(found, expected);
     assert_eq!(keys.verify(QUEUE, &padded(&text), NOW), expected, "padded");
     if expected != Err(AssertionError::Malformed) {
         let forged = Err(AssertionError::Forged);

@@ -1,4 +1,4 @@
-//! A configuration is taken whole or refused with one line that names the key, and never tells a
+//! A configuration is taken whole or refused with one line that names the key, and never shows a
 //! secret.
 
 use std::io::Write as _;
@@ -70,27 +70,27 @@ fn bad(line: &str, file: &str, text: Option<&str>, variables: &[(&str, &str)]) {
     });
     let mut names: Vec<_> = sections.into_iter().chain(in_file).map(str::to_owned).collect();
     names.extend(given.flat_map(|(variable, section)| [variable.to_owned(), section]));
-    let named = names.iter().map(|name| told(name)).any(|name| {
-        // A key without a letter is told as an empty one.
+    let named = names.iter().map(|name| shown(name)).any(|name| {
+        // A key without a letter is shown as an empty one.
         line.starts_with(if name.is_empty() { "\"\"" } else { &name })
     });
     assert!(named, "names a key: {line}");
     for secret in secrets(&document, variables) {
-        // Unless it stands elsewhere too, where it is none.
+        // Unless it is elsewhere too, where it is none.
         let alone = text.matches(secret.as_str()).count() == 1;
-        assert!(secret.len() < 8 || !alone || !line.contains(&secret), "tells {secret}: {line}");
+        assert!(secret.len() < 8 || !alone || !line.contains(&secret), "shows {secret}: {line}");
     }
 }
 
-/// A key as an error tells it.
-fn told(key: &str) -> String {
+/// A key as an error shows it.
+fn shown(key: &str) -> String {
     let shown = |char: char| {
         if char.is_control() { char.escape_default().to_string() } else { char.to_string() }
     };
     key.split_whitespace().collect::<Vec<_>>().join(" ").chars().map(shown).collect()
 }
 
-/// What stands at the keys of secrets, in the file and in the environment.
+/// The values of the keys of secrets, in the file and in the environment.
 fn secrets(document: &DeTable<'_>, variables: &[(&str, &str)]) -> Vec<String> {
     let in_file = SECRETS.iter().flat_map(|(section, key)| {
         match document.get(*section).map(|value| value.as_ref()) {

@@ -1,4 +1,4 @@
-//! The queue's own cookies are found, and nobody else's.
+//! The queue's own cookies are found, and no others.
 
 use anteroom_admission::Cookies;
 use http::header::COOKIE;
@@ -31,7 +31,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What stands behind `name=`, in pairs that are UTF-8.
+/// What is behind `name=`, in pairs that are UTF-8.
 fn expected<'a>(name: &str, lines: &'a [u8]) -> Vec<&'a str> {
     let pairs = lines.split(|&byte| byte == b'\n' || byte == b';');
     let texts = pairs.filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok());

@@ -13,20 +13,20 @@ pub fn check(data: &[u8]) {
     let trusted = trusted(mode);
     let peer = if mode & 4 == 0 { [10, 0, 0, 1] } else { [203, 0, 113, 9] }.into();
     let lines: Vec<_> = rest.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
-    let Some(client) = told(peer, &lines, &trusted) else { return };
+    let Some(client) = client_of(peer, &lines, &trusted) else { return };
     assert_eq!(client, expected(peer, &lines, &trusted));
     if trusted.iter().any(|net| net.contains(&client)) {
         return;
     }
-    // Whatever stands to the left of an address that we do not trust was written by its owner.
+    // All to the left of an address that we do not trust was written by its owner.
     for invented in ["6.6.6.6, ", "10.0.0.7,", "::1,, ", "junk, "] {
         let mut lines = lines.clone();
         if let Some(first) = lines.first_mut() {
             first.splice(..0, invented.bytes());
         }
-        assert_eq!(told(peer, &lines, &trusted), Some(client), "behind {invented:?}");
+        assert_eq!(client_of(peer, &lines, &trusted), Some(client), "behind {invented:?}");
         lines.insert(0, invented.trim().into());
-        assert_eq!(told(peer, &lines, &trusted), Some(client), "behind a line {invented:?}");
+        assert_eq!(client_of(peer, &lines, &trusted), Some(client), "behind a line {invented:?}");
     }
 }
 
@@ -41,7 +41,7 @@ fn trusted(mode: u8) -> Vec<IpNet> {
 }
 
 /// Nothing when a line cannot be a header.
-fn told(peer: IpAddr, lines: &[Vec<u8>], trusted: &[IpNet]) -> Option<IpAddr> {
+fn client_of(peer: IpAddr, lines: &[Vec<u8>], trusted: &[IpNet]) -> Option<IpAddr> {
     let mut headers = HeaderMap::new();
     for line in lines {
         headers.append("x-forwarded-for", HeaderValue::from_bytes(line).ok()?);

@@ -35,3 +35,12 @@ pub const CHECKS: [(&str, Check); 8] = [
 fn with_mode(data: &[u8]) -> (u8, &[u8]) {
     data.split_first().map_or((0, data), |(mode, rest)| (*mode, rest))
 }
+
+/// The text with one byte changed by the input, where that makes another text.
+fn changed(text: &str, noise: &[u8]) -> Option<String> {
+    let [at, to, ..] = *noise else { return None };
+    let mut bytes = text.as_bytes().to_vec();
+    let at = usize::from(at) % bytes.len();
+    bytes[at] = to;
+    String::from_utf8(bytes).ok().filter(|changed| changed != text)
+}

@@ -1,4 +1,4 @@
-//! No open redirect: whatever is asked for, a visitor goes to a path of the same host, or to an
+//! No open redirect: whatever is requested, a visitor goes to a path of the same host, or to an
 //! origin that the configuration names.
 
 use anteroom_admission::{Original, ReturnTo, room};
@@ -38,7 +38,7 @@ fn leads_home(text: &str, keep_query: bool) {
     assert_eq!(rule.parse(&to).as_ref(), Some(&to), "taken as it is");
     assert!(to.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\'), "{to:?}");
     assert!(!to.contains('#') && (keep_query || !to.contains('?')), "{to:?}");
-    HeaderValue::from_str(&to).expect("it stands in a Location");
+    HeaderValue::from_str(&to).expect("it fits a Location");
     let home = Url::parse("https://tickets.example/queues/concert").expect("an address");
     let target = home.join(&to).expect("a browser can follow it");
     if to.starts_with('/') {

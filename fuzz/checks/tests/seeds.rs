@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
 /// Bytes that mean something in one format or another.
-const TELLING: &[u8] = b"\0\t\n \"#%,./:;=?@[\\]{}09e\x7f\xff";
+const SPECIAL: &[u8] = b"\0\t\n \"#%,./:;=?@[\\]{}09e\x7f\xff";
 /// Changes of each seed.
 const CHANGES: usize = 100;
 
@@ -83,7 +83,7 @@ fn changed(data: &[u8], other: &[u8], random: &mut StdRng) -> Vec<u8> {
         match random.random_range(0..5) {
             0 if at < data.len() => data[at] = random.random(),
             1 if at < data.len() => drop(data.remove(at)),
-            2 => data.insert(at, TELLING[random.random_range(0..TELLING.len())]),
+            2 => data.insert(at, SPECIAL[random.random_range(0..SPECIAL.len())]),
             3 => drop(data.splice(at..at, data[at..to].to_vec())),
             _ => drop(data.splice(at.., other[other.len().min(at)..].to_vec())),
         }

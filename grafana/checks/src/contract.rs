@@ -20,7 +20,7 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Whether it tells of what stands in the store, so that every process says the same.
+    /// Whether it shows what is in the store, so that every process has the same.
     pub fn is_shared(&self) -> bool {
         let of_an_entity =
             ["anteroom_queue_", "anteroom_target_", "anteroom_event_", "anteroom_pool_"];
@@ -99,7 +99,7 @@ fn families(page: &str) -> BTreeMap<String, Family> {
 
 /// The names in `a="x",b="y"} 1`, without `le`.
 fn label_names(labels: &str) -> BTreeSet<String> {
-    // Every second part stands between quotes, unless a value has one in it, which no label of ours
+    // Every second part is between quotes, unless a value has one in it, which no label of ours
     // has.
     let names = labels.split('"').step_by(2).filter_map(|part| part.strip_suffix('='));
     let names = names.map(|name| name.trim_start_matches([',', ' ']).to_owned());
@@ -148,11 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_is_told() {
+    fn each_difference_is_found() {
         let right = [metric("a_seconds", "histogram", &["queue"]), metric("b", "gauge", &[])];
         assert_eq!(differences(&right, "admission", PAGE), [""; 0]);
         let [histogram, gauge] = right;
-        for (documented, told) in [
+        for (documented, named) in [
             (vec![histogram.clone()], "b is not documented"),
             (vec![histogram.clone(), metric("b", "counter", &[])], "b is a gauge, not a counter"),
             (vec![histogram.clone(), metric("b", "gauge", &["x"])], "b has the labels {}"),
@@ -160,7 +160,7 @@ mod tests {
             (vec![gauge, histogram, metric("c", "gauge", &[])], "c is not exported"),
         ] {
             let found = differences(&documented, "admission", PAGE);
-            assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
+            assert!(found.len() == 1 && found[0].contains(named), "{found:?}");
         }
     }
 

@@ -14,7 +14,7 @@ pub struct Dashboard {
 pub struct Panel<'a> {
     /// All of it.
     pub json: &'a Value,
-    /// What stands above it.
+    /// Its heading.
     pub title: &'a str,
     /// Its queries.
     pub queries: Vec<Query<'a>>,
@@ -30,7 +30,7 @@ pub struct Query<'a> {
     pub legend: &'a str,
 }
 
-/// Where a panel stands, in a grid of 24 columns.
+/// The place of a panel, in a grid of 24 columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The first column.
@@ -44,7 +44,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a panel stands.
+    /// The place of a panel.
     pub fn of(panel: &Value) -> Self {
         let part = |name| panel["gridPos"][name].as_u64().unwrap_or_default();
         Self { x: part("x"), y: part("y"), w: part("w"), h: part("h") }

@@ -7,7 +7,7 @@ pub struct Selector<'a> {
     pub metric: &'a str,
     /// The matchers with their braces, or nothing.
     pub matchers: &'a str,
-    /// What stands before it in the expression.
+    /// The expression before it.
     pub before: &'a str,
 }
 
@@ -22,7 +22,7 @@ impl Selector<'_> {
         format!("{}{}", self.metric, self.matchers)
     }
 
-    /// Whether it stands in `max by (…) (…)`, alone or with others of the same process.
+    /// Whether it is in `max by (…) (…)`, alone or with others of the same process.
     pub fn is_max_by(&self) -> bool {
         let mut depth = 0;
         let opened = self.before.rfind(|c| {

@@ -83,7 +83,7 @@ const CODES: &str = "SPRING-1\nSPRING-2\nSPRING-3\nSPRING-4\n";
 /// Signs the calls of the webhook.
 const SECRET: &str = "a-secret-of-the-scene-of-32-bytes-and-more";
 
-/// How often somebody who waits looks, and backends call.
+/// How often a visitor who waits looks, and backends call.
 const LOOK: Duration = Duration::from_millis(1_000);
 const CALL: Duration = Duration::from_millis(250);
 /// More at once would measure this machine.
@@ -97,13 +97,13 @@ mod share {
     pub const FAILURES: (f64, f64) = (0.5, 0.58);
     /// Another primary takes over; an operator looks, and then confirms.
     pub const FAILOVER: (f64, f64) = (0.62, 0.7);
-    /// The store stands still from here on, for a few seconds.
+    /// The store is stopped from here on, for a few seconds.
     pub const FROZEN_AT: f64 = 0.75;
     /// A file is refused.
     pub const BAD_FILE: (f64, f64) = (0.86, 0.93);
 }
 
-/// How long the store stands still: three calls run into their time-outs, and it is given up.
+/// How long the store is stopped: three calls run into their time-outs, and it is given up.
 const FROZEN_FOR: Duration = Duration::from_secs(2);
 
 /// The services, and who scrapes them.
@@ -167,11 +167,11 @@ impl Scene {
         }
     }
 
-    /// Plays it for this long, and tells now and then how far it is.
+    /// Plays it for this long, and reports now and then how far it is.
     ///
     /// # Panics
     /// When a service cannot be reached, or the file cannot be written.
-    pub async fn play(&self, length: Duration, tell: impl Fn(Duration)) {
+    pub async fn play(&self, length: Duration, progress: impl Fn(Duration)) {
         let whole = Part { began: Instant::now(), length };
         let mut backends = JoinSet::new();
         for admission in &self.admissions {
@@ -182,7 +182,7 @@ impl Scene {
         }
         tokio::join!(self.crowd(whole), self.go_wrong(whole), async {
             while !whole.is_over() {
-                tell(whole.began.elapsed());
+                progress(whole.began.elapsed());
                 sleep(Duration::from_secs(10).min(length / 4)).await;
             }
         });
@@ -212,7 +212,7 @@ impl Scene {
         }
     }
 
-    /// The primary changes, the store stands still for a while, and a file is refused.
+    /// The primary changes, the store is stopped for a while, and a file is refused.
     async fn go_wrong(&self, whole: Part) {
         whole.comes_to(share::FAILOVER.0).await;
         // A primary that was a replica for a moment, as after a failover there and back.

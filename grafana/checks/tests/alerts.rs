@@ -20,8 +20,8 @@ fn alerts_fire_when_they_should_and_not_otherwise() {
     let mut promtool = Command::new("promtool");
     promtool.args(["test", "rules", "grafana/alerts/anteroom.test.yaml"]);
     let output = promtool.current_dir(repository()).output().unwrap();
-    let said = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
-    assert!(output.status.success() && said.contains("SUCCESS"), "{said}");
+    let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
+    assert!(output.status.success() && text.contains("SUCCESS"), "{text}");
 }
 
 #[tokio::test]

@@ -79,7 +79,7 @@ fn a_dashboard_is_importable_and_its_own() {
         mistakes.check(is_one, at, "one namespace is chosen, so that no query mixes deployments");
         for (number, variable) in variables.into_iter().enumerate().skip(1) {
             let at = format!("{at}, variable {}", text(variable, "name"));
-            mistakes.check(variable["refresh"] == 2, &at, "it is read anew with the time range");
+            mistakes.check(variable["refresh"] == 2, &at, "it is read again with the time range");
             mistakes.check(variable["datasource"]["uid"] == SOURCE, &at, "it asks the data source");
             let is_chosen = number == 1 || text(variable, "query").contains(NAMESPACE);
             mistakes.check(is_chosen, &at, "it is of the chosen namespace");
@@ -89,7 +89,7 @@ fn a_dashboard_is_importable_and_its_own() {
 }
 
 #[test]
-fn a_panel_says_what_it_shows_and_stands_alone() {
+fn a_panel_says_what_it_shows_and_needs_no_other() {
     let mut mistakes = Mistakes::default();
     for dashboard in Dashboard::all() {
         let mut ids = BTreeSet::new();
@@ -177,7 +177,7 @@ fn queries_name_what_is_documented_and_add_up_what_may_be() {
     mistakes.none();
 }
 
-/// Nothing is exported that nobody looks at, unless it says why.
+/// Nothing is exported that no panel shows, unless it says why.
 #[test]
 fn every_documented_metric_is_on_a_dashboard_or_says_why_not() {
     let documented = contract::documented();

@@ -15,7 +15,7 @@ use anteroom_grafana_checks::{
 };
 use anteroom_testkit::{PATIENCE, until};
 
-/// How long the rush is played: long enough that somebody of every 64th ticket waited.
+/// How long the rush is played: long enough that a visitor of every 64th ticket waited.
 const LENGTH: Duration = Duration::from_secs(24);
 /// What Grafana puts in for `$__rate_interval` at the least: four scrapes.
 const RATE_INTERVAL: &str = "2s";
@@ -64,31 +64,31 @@ fn conventions(name: &str, page: &str) {
     let mut promtool = promtool.stdout(Stdio::piped()).spawn().unwrap();
     promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
     let output = promtool.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
-    assert!(output.status.success() && said.is_empty(), "{name}: {said}");
+    let text = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap()).concat();
+    assert!(output.status.success() && text.is_empty(), "{name}: {text}");
 }
 
 async fn every_panel_has_data(scene: &Scene) {
-    let (mut asked, mut empty) = (0, Vec::new());
+    let (mut queries, mut empty) = (0, Vec::new());
     for dashboard in Dashboard::all() {
         for panel in dashboard.panels() {
             for query in &panel.queries {
                 let sent = dashboard.query(query.expression, RATE_INTERVAL, &[]);
-                asked += 1;
+                queries += 1;
                 if !has_data(&scene.prometheus, &sent, scene.began).await {
                     empty.push(format!("{}, {}: {sent}", dashboard.name, panel.title));
                 }
             }
         }
     }
-    assert!(empty.is_empty(), "no data of {} of {asked}:\n{}", empty.len(), empty.join("\n"));
-    eprintln!("{asked} queries of panels have data");
+    assert!(empty.is_empty(), "no data of {} of {queries}:\n{}", empty.len(), empty.join("\n"));
+    eprintln!("{queries} queries of panels have data");
 }
 
 /// A recorded expression has data itself. An alert's has none while all is well, so what it selects
 /// must: each selector alone, the recorded ones too.
 async fn every_rule_has_data(scene: &Scene) {
-    let (mut asked, mut empty) = (0, Vec::new());
+    let (mut queries, mut empty) = (0, Vec::new());
     for rule in scene.prometheus.rules().await {
         let (name, query) = (text(&rule, "name"), text(&rule, "query"));
         assert_eq!(rule["health"], "ok", "{rule}");
@@ -96,12 +96,12 @@ async fn every_rule_has_data(scene: &Scene) {
         assert!(!selected.is_empty(), "{name} selects nothing");
         let recorded = (text(&rule, "type") == "recording").then(|| query.to_owned());
         for expression in selected.into_iter().chain(recorded) {
-            asked += 1;
+            queries += 1;
             if !has_data(&scene.prometheus, &expression, scene.began).await {
                 empty.push(format!("{name}: {expression}"));
             }
         }
     }
-    assert!(empty.is_empty(), "no data of {} of {asked}:\n{}", empty.len(), empty.join("\n"));
-    eprintln!("{asked} expressions of rules have data");
+    assert!(empty.is_empty(), "no data of {} of {queries}:\n{}", empty.len(), empty.join("\n"));
+    eprintln!("{queries} expressions of rules have data");
 }

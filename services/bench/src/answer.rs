@@ -16,7 +16,7 @@ pub struct Head {
     pub status: u16,
     /// Where the body begins.
     pub body: usize,
-    /// Length of the whole answer, when the head tells.
+    /// Length of the whole answer, when the head has it.
     pub whole: Option<usize>,
 }
 

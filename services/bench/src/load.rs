@@ -39,8 +39,8 @@ pub struct Plan {
     pub threads: usize,
 }
 
-/// Whether this status is the expected one. On a machine that is slow for a moment the store may be
-/// asked a second time for what it has done already: then a join finds the place that it has made.
+/// Whether this status is the expected one. On a machine that is slow for a moment a script may
+/// run a second time for what it has done already: then a join finds the place that it has made.
 fn is_right(status: u16, expect: u16) -> bool {
     status == expect || (expect, status) == (201, 200)
 }
@@ -61,7 +61,7 @@ struct Shared {
     failure: Mutex<Option<anyhow::Error>>,
 }
 
-/// What one thread tells. On a cache line of its own.
+/// What one thread counts. On a cache line of its own.
 #[repr(align(128))]
 #[derive(Default)]
 struct Worker {
@@ -109,7 +109,7 @@ impl Load {
         self.threads.iter().any(|thread| !thread.is_finished())
     }
 
-    /// Ends it, and tells what went wrong, if anything did.
+    /// Ends it, and returns what went wrong, if anything did.
     pub fn finish(mut self) -> anyhow::Result<()> {
         self.end();
         match self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -4,6 +4,6 @@ use std::io::Write as _;
 
 /// Says it.
 pub fn say(line: &str) {
-    // When nobody reads, the report still tells.
+    // A closed terminal is no failure: the report has all.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -23,7 +23,7 @@ pub const KEY_DIGEST: &str =
 /// Digits of a number.
 const DIGITS: usize = 16;
 
-/// The requests of one run: the n-th is the same whenever it is asked for.
+/// The requests of one run: the n-th is always the same.
 pub enum Requests {
     /// These, in turn.
     Cycle(Vec<Vec<u8>>),
@@ -35,7 +35,7 @@ pub enum Requests {
 pub struct Numbered {
     /// For each path the request up to the number.
     before: Vec<Vec<u8>>,
-    /// What stands behind it.
+    /// The text behind it.
     behind: &'static str,
     /// So many to one path, then on to the next.
     each: u64,
@@ -49,8 +49,7 @@ impl Requests {
         Self::Cycle(tokens.iter().map(|token| with_token(path, token)).collect())
     }
 
-    /// Joins, `each` to one queue before the next has its turn; `series` tells the keys of two runs
-    /// apart.
+    /// Joins, `each` to one queue before the next has its turn; the keys of two `series` differ.
     pub fn joins(queues: &[String], each: u64, series: u64) -> Self {
         let before = |queue| {
             format!(
@@ -95,7 +94,7 @@ pub fn with_token(path: &str, token: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\n{HEADERS}x-anteroom-token: {token}\r\n\r\n").into_bytes()
 }
 
-/// A number as it stands in requests.
+/// A number as it is in requests.
 pub fn number(n: u64) -> String {
     format!("{n:0DIGITS$x}")
 }

@@ -105,7 +105,7 @@ impl Settings {
         }
     }
 
-    /// Whether this row or section is asked for.
+    /// Whether this row or section is wanted.
     pub fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
@@ -115,7 +115,7 @@ impl Settings {
         Self { connections, ..self.clone() }
     }
 
-    /// `full`, or a hundredth of it when only a quick look is asked for.
+    /// `full`, or a hundredth of it when only a quick look is wanted.
     pub fn scaled(&self, full: u64) -> u64 {
         if self.quick { full.div_ceil(100) } else { full }
     }

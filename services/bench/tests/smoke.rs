@@ -22,7 +22,7 @@ fn report(out: &Path) -> Value {
 }
 
 #[tokio::test]
-async fn a_quick_run_writes_a_report_of_what_was_asked_for() {
+async fn a_quick_run_writes_a_report_of_what_was_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let mut bench = start(folder.path(), &["--only", "hello,authorize"]);
     let status = bench.exit(3 * PATIENCE).await;
@@ -47,7 +47,7 @@ async fn a_quick_run_writes_a_report_of_what_was_asked_for() {
     assert!(markdown.contains("| authorize | "), "{markdown}");
 }
 
-/// Without BullMQ, which is not asked for.
+/// Without BullMQ, which is not wanted.
 #[tokio::test]
 async fn a_quick_run_measures_events_and_pools() {
     let folder = tempfile::tempdir().unwrap();
@@ -142,6 +142,6 @@ async fn a_folder_without_programs_is_refused_by_name() {
     std::fs::create_dir(&empty).unwrap();
     let mut bench = start(folder.path(), &["--against", empty.to_str().unwrap()]);
     assert!(!bench.exit(PATIENCE).await.success());
-    let said = bench.stderr();
-    assert!(said.contains("empty has no anteroom-admission. Build it: cargo build"), "{said}");
+    let text = bench.stderr();
+    assert!(text.contains("empty has no anteroom-admission. Build it: cargo build"), "{text}");
 }

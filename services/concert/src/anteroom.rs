@@ -17,7 +17,7 @@ use url::Url;
 const TOKEN: [HeaderName; 3] = [HeaderName::from_static("x-anteroom-token"), COOKIE, AUTHORIZATION];
 /// Of one try: above the second that admission itself gives to the store.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A connection may have broken while nobody looked, and asking again is harmless.
+/// A connection may have broken unseen, and a second request is harmless.
 const TRIES: usize = 2;
 /// Below the 75 s after which admission closes an idle connection.
 const IDLE: Duration = Duration::from_secs(60);
@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 64 << 10;
 /// One queue of an Anteroom.
 pub struct Anteroom {
     client: Client<HttpConnector, Empty<Bytes>>,
-    /// Where the gate is asked; none where a gateway does that.
+    /// The gate; none where a gateway calls it.
     pub authorize: Option<Url>,
     /// Where visits end; none where they last until their time is over.
     places: Option<Url>,

@@ -14,16 +14,16 @@ const PLACE: &str = "x-anteroom-place";
 const EXPIRES_IN: &str = "x-anteroom-expires-in";
 const ROOM: &str = "x-anteroom-room";
 
-/// What is asked before a visitor chooses a seat.
+/// What decides before a visitor chooses a seat.
 pub struct Gate {
     mode: GateMode,
     anteroom: Anteroom,
 }
 
-/// What the gate says of somebody who is in.
+/// What the gate says of a visitor who is in.
 #[derive(Debug, Default)]
 pub struct Visit {
-    /// The handle of the place; none where nobody has one.
+    /// The handle of the place; none where the visit has none.
     pub place: Option<String>,
     /// Until the visit ends, unless it is used again.
     pub expires_in: Option<Duration>,
@@ -36,7 +36,7 @@ pub enum Verdict {
     Passes(Visit),
     /// Anteroom's own answer, and where it says that the waiting page is.
     Refused(Response<Bytes>, Option<Url>),
-    /// There was no answer that a gate gives: nobody passes.
+    /// There was no answer that a gate gives: no visitor passes.
     Unknown,
 }
 
@@ -98,7 +98,7 @@ impl Visit {
     }
 }
 
-/// The value of a header that stands once and is not blank.
+/// The value of a header that is there once and is not blank.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_blank_or_stands_twice_says_nothing() {
+    fn a_header_that_is_blank_or_there_twice_does_not_count() {
         let visit = |pairs: &[_]| Visit::of(&headers(pairs));
         let known = visit(&[(PLACE, "handle"), (EXPIRES_IN, "58")]);
         assert_eq!(known.place.as_deref(), Some("handle"));

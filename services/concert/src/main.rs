@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let options = match Options::try_parse() {
         Ok(options) => options,
         Err(error) => {
-            // Where nobody reads there is nobody to tell.
+            // A closed terminal is no failure.
             let _ = error.print();
             // Help and version are no mistakes.
             return if error.use_stderr() { USAGE.into() } else { ExitCode::SUCCESS };
@@ -81,8 +81,8 @@ async fn run(options: Options) -> anyhow::Result<()> {
         }
         None => Url::parse(&format!("http://{address}"))?,
     };
-    let asked = options.anteroom.as_ref().filter(|_| options.gate == GateMode::Ask);
-    let anteroom = Anteroom::new(&options.queue, asked, options.anteroom_service.as_ref(), key);
+    let gate = options.anteroom.as_ref().filter(|_| options.gate == GateMode::Ask);
+    let anteroom = Anteroom::new(&options.queue, gate, options.anteroom_service.as_ref(), key);
     let app = Arc::new(App {
         workers,
         gate: Gate::new(options.gate, anteroom),

@@ -33,10 +33,6 @@ pub struct Workers {
 
 impl Workers {
     /// Starts `count` workers; at most `backlog` requests wait for them.
-    ///
-    /// # Errors
-    ///
-    /// The database cannot be opened, or there are no more threads to be had.
     pub fn start(
         count: usize,
         backlog: usize,
@@ -73,7 +69,7 @@ impl Workers {
             let done = work(shop);
             // A sleeping thread is on time to 0.1 ms, where a timer of Tokio's is to 1 ms.
             thread::sleep(think.saturating_sub(began.elapsed()));
-            // Whoever asked may have gone meanwhile.
+            // The client may have gone meanwhile.
             let _ = answer.send(done);
         };
         match self.queue.try_send(Box::new(job)) {
@@ -84,7 +80,7 @@ impl Workers {
     }
 }
 
-/// Works until nobody can ask any more. What panics has its transaction undone, and says so by
+/// Works until no more can be wanted. What panics has its transaction undone, and says so by
 /// answering nothing.
 fn work(mut shop: Shop, jobs: &Mutex<Receiver<Job>>) {
     loop {

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stacked_stands_on_what_came_before() {
+    fn what_is_stacked_is_above_what_came_before() {
         let mut below = BTreeMap::new();
         band(&named(&[(0.0, 1.0), (1.0, 2.0)]), true, &mut below);
         let upper = band(&named(&[(0.0, 3.0), (1.0, 4.0)]), true, &mut below);

@@ -40,7 +40,7 @@ fn spans(points: &[(f64, f64)]) -> Vec<(f64, f64, f64)> {
             _ => spans.push((*at, at + step, *value)),
         }
     }
-    // The last sample stands for no time after it.
+    // The last sample holds for no time after it.
     if let (Some(last), Some(point)) = (spans.last_mut(), points.last()) {
         last.1 = point.0;
     }

@@ -9,7 +9,7 @@ use crate::receiver;
 /// The queue of the sample service.
 pub const QUEUE: &str = "concert";
 
-/// Rules under which a small crowd stands in line all the time, and comes through in seconds.
+/// Rules under which a small crowd waits in line all the time, and comes through in seconds.
 const RULES: &str = r#"
 capacity = 60
 batch = 10
@@ -60,20 +60,12 @@ impl Configuration {
     pub const KEY: &str = "anteroom.toml";
 
     /// Reads the file.
-    ///
-    /// # Errors
-    ///
-    /// When it is no TOML.
     pub fn read(text: &str) -> anyhow::Result<Self> {
         text.parse().context(Self::KEY).map(Self)
     }
 
     /// Gives the queue the rules of a run, adds the events of a run, and gives an operator the key
     /// of this digest.
-    ///
-    /// # Errors
-    ///
-    /// When the sample service's queue is missing.
     pub fn prepare(&mut self, digest: &str) -> anyhow::Result<()> {
         let rules: Table = RULES.parse().context("the rules")?;
         self.queue()?.extend(rules);
@@ -90,10 +82,6 @@ impl Configuration {
     }
 
     /// Another key with the rights of one that is there.
-    ///
-    /// # Errors
-    ///
-    /// When that is missing.
     pub fn add_key(&mut self, like: &str, name: &str, digest: &str) -> anyhow::Result<()> {
         let keys = self.table("keys");
         let key = keys.get(like).and_then(toml::Value::as_table);
@@ -109,10 +97,6 @@ impl Configuration {
     }
 
     /// Another title and another `keep_ttl` of the queue.
-    ///
-    /// # Errors
-    ///
-    /// When the queue is missing.
     pub fn change(&mut self, title: &str, keep_ttl: &str) -> anyhow::Result<()> {
         let queue = self.queue()?;
         queue.insert("title".to_owned(), title.into());
@@ -144,10 +128,6 @@ impl Configuration {
     }
 
     /// The ConfigMap, or a patch of it.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written as TOML.
     pub fn object(&self) -> anyhow::Result<Value> {
         Ok(json!({
             "apiVersion": "v1",

@@ -23,10 +23,6 @@ pub struct Forward {
 
 impl Forward {
     /// To a port of `pod/NAME` or `service/NAME`.
-    ///
-    /// # Errors
-    ///
-    /// When nothing leads there.
     pub async fn open(kubectl: &Kubectl, to: &str, port: u16) -> anyhow::Result<Self> {
         let there = || format!("a way to {to}, port {port}");
         let mut command = kubectl.command(&["port-forward", to, &format!(":{port}")]);
@@ -36,7 +32,7 @@ impl Forward {
         timeout(WITHIN, lines.read_line(&mut line)).await.with_context(there)??;
         // Forwarding from 127.0.0.1:40001 -> 8080
         let address = line.split_whitespace().nth(2).with_context(there)?.to_owned();
-        // kubectl writes a line for each connection, and forwards none while nobody reads.
+        // kubectl writes a line for each connection, and forwards none while these are not read.
         tokio::spawn(async move { copy(&mut lines, &mut sink()).await });
         // A connection that was kept may end as the next request goes out.
         let client =
@@ -51,10 +47,6 @@ impl Forward {
     }
 
     /// The body of a path that answers 200.
-    ///
-    /// # Errors
-    ///
-    /// When there is no such answer.
     pub async fn get(&self, path: &str) -> anyhow::Result<String> {
         let answer = self.request("GET", path).send().await.context(path.to_owned())?;
         Ok(answer.error_for_status()?.text().await?)

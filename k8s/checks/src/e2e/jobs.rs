@@ -51,44 +51,27 @@ pub fn needs(key: &str) -> [Value; 3] {
 
 /// Visitors, half of whom keep their connections and half of whom take a new one for each request.
 pub fn visitors(options: &Options) -> Value {
-    let visitors = options.visitors.to_string();
-    let how = ["--visitors", &visitors, "--mix", "faithful=1", "--again", "--limit", "6h"];
-    job(options, VISITORS, &[&how[..], &["--stay", "1s", "--arrive", "8s"]].concat())
+    let crowd = format!("--visitors {} --stay 1s --arrive 8s", options.visitors);
+    job(options, VISITORS, &format!("{crowd} --mix faithful=1 --again --limit 6h"))
 }
 
 /// A small rehearsal.
 pub fn rehearsal(options: &Options) -> Value {
-    let how = ["--visitors", "300", "--arrive", "10s", "--stay", "1s", "--sleep", "5s"];
-    job(options, REHEARSAL, &[&how[..], &["--limit", "5m"]].concat())
+    let crowd = "--visitors 300 --arrive 10s --stay 1s --sleep 5s --limit 5m";
+    job(options, REHEARSAL, crowd)
 }
 
-fn job(options: &Options, name: &str, how: &[&str]) -> Value {
-    let mut arguments = vec![
-        "rehearse",
-        "--queue",
-        QUEUE,
-        "--anteroom",
-        "http://gate",
-        "--gate",
-        "/api/shows",
-        "--service",
-        "http://admission:8081",
-        "--target",
-        "http://gate",
-        "--scenario",
-        "/etc/e2e/scenario.toml",
-        "--connections",
-        "both",
-        "--follow",
-        "--output",
-        "/report",
-    ];
-    arguments.extend(how);
+fn job(options: &Options, name: &str, crowd: &str) -> Value {
+    let arguments = format!(
+        "rehearse --queue {QUEUE} --anteroom http://gate --gate /api/shows \
+         --service http://admission:8081 --target http://gate --scenario /etc/e2e/scenario.toml \
+         --connections both --follow --output /report {crowd}"
+    );
     let container = json!({
         "name": name,
         "image": options.loadtest_image,
         "imagePullPolicy": "IfNotPresent",
-        "args": arguments,
+        "args": arguments.split(' ').collect::<Vec<_>>(),
         "env": [{ "name": "ANTEROOM_KEY", "valueFrom": {
             "secretKeyRef": { "name": KEY, "key": "key" },
         } }],
@@ -109,7 +92,7 @@ fn job(options: &Options, name: &str, how: &[&str]) -> Value {
     let pod = json!({
         "restartPolicy": "Never",
         "automountServiceAccountToken": false,
-        // It writes its report when it is asked to end.
+        // It writes its report when it is to end.
         "terminationGracePeriodSeconds": 60,
         "securityContext": {
             "runAsNonRoot": true,

@@ -24,10 +24,6 @@ pub struct Kubectl {
 
 impl Kubectl {
     /// For this context, or the current one.
-    ///
-    /// # Errors
-    ///
-    /// When there is no kubectl, or no context.
     pub async fn new(context: Option<&str>, namespace: &str) -> anyhow::Result<Self> {
         let context = match context {
             Some(context) => context.to_owned(),
@@ -35,7 +31,8 @@ impl Kubectl {
                 let mut command = child();
                 let output = command.args(["config", "current-context"]).output();
                 let output = output.await.context("kubectl must be installed")?;
-                said(&output).context("kubectl has no current context: name one with --context")?
+                output_of(&output)
+                    .context("kubectl has no current context: name one with --context")?
             }
         };
         Ok(Self { context: context.trim().to_owned(), namespace: namespace.to_owned() })
@@ -50,49 +47,29 @@ impl Kubectl {
     }
 
     /// What a call prints.
-    ///
-    /// # Errors
-    ///
-    /// When it fails, with what it said.
     pub async fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.ask(arguments, None).await
     }
 
     /// As JSON.
-    ///
-    /// # Errors
-    ///
-    /// When the call fails.
     pub async fn json(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let text = self.run(&[arguments, &["--output", "json"]].concat()).await?;
         serde_json::from_str(&text).with_context(|| format!("kubectl {}", arguments.join(" ")))
     }
 
     /// Applies an object.
-    ///
-    /// # Errors
-    ///
-    /// When the cluster refuses it.
     pub async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         let object = object.to_string();
         self.ask(&["apply", "--filename", "-"], Some(&object)).await.map(drop)
     }
 
     /// Creates an object. What it has that no one applies stays.
-    ///
-    /// # Errors
-    ///
-    /// When the cluster refuses it.
     pub async fn create(&self, object: &Value) -> anyhow::Result<()> {
         let object = object.to_string();
         self.ask(&["create", "--filename", "-"], Some(&object)).await.map(drop)
     }
 
     /// Everything in a folder that kustomize renders, as objects.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be rendered.
     pub async fn render(&self, folder: &Path) -> anyhow::Result<Vec<Value>> {
         let folder = folder.to_string_lossy();
         let how = ["create", "--dry-run=client", "--validate=false", "--output", "json"];
@@ -100,7 +77,8 @@ impl Kubectl {
         let mut command = child();
         command.args(["--context", &self.context]).args(how).args(["--kustomize", &folder]);
         let output = command.output().await?;
-        let text = said(&output).with_context(|| format!("kubectl create --kustomize {folder}"))?;
+        let text =
+            output_of(&output).with_context(|| format!("kubectl create --kustomize {folder}"))?;
         let mut objects = Vec::new();
         for object in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
             let object = object.context("what kubectl rendered")?;
@@ -123,7 +101,7 @@ impl Kubectl {
         }
         let output = timeout(LONGEST_CALL, running.wait_with_output()).await;
         let output = output.with_context(|| format!("{}: no end in sight", called()))??;
-        said(&output).with_context(called)
+        output_of(&output).with_context(called)
     }
 }
 
@@ -134,7 +112,7 @@ fn child() -> Command {
     command
 }
 
-fn said(output: &Output) -> anyhow::Result<String> {
+fn output_of(output: &Output) -> anyhow::Result<String> {
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
     }

@@ -43,7 +43,7 @@ async fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no mistakes.
             let code = if error.use_stderr() { USAGE } else { 0 };
-            // Where nobody reads there is nobody to tell.
+            // A closed terminal is no failure of the run.
             let _ = error.print();
             return ExitCode::from(code);
         }

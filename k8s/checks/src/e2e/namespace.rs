@@ -16,11 +16,7 @@ const LABEL: &str = "anteroom.dev/e2e";
 /// Pods get their grace periods.
 const REMOVED_WITHIN: Duration = Duration::from_secs(180);
 
-/// Makes the namespace. One that an earlier run left is removed first; anybody else's is refused.
-///
-/// # Errors
-///
-/// When it exists and is not of this program, or cannot be made.
+/// Makes the namespace. One of an earlier run is removed first; another program's is refused.
 pub async fn make(kubectl: &Kubectl) -> anyhow::Result<()> {
     let name = &kubectl.namespace;
     if find(kubectl).await?.is_some() {
@@ -33,10 +29,6 @@ pub async fn make(kubectl: &Kubectl) -> anyhow::Result<()> {
 }
 
 /// Removes it with all that is in it, and gives volumes back that it held.
-///
-/// # Errors
-///
-/// When it is not of this program, or not gone in time.
 pub async fn remove(kubectl: &Kubectl) -> anyhow::Result<()> {
     let name = &kubectl.namespace;
     let Some(there) = find(kubectl).await? else { return Ok(()) };
@@ -54,7 +46,7 @@ pub async fn remove(kubectl: &Kubectl) -> anyhow::Result<()> {
         })
     })
     .await?;
-    tell_of_retained(kubectl).await
+    report_retained(kubectl).await
 }
 
 async fn find(kubectl: &Kubectl) -> anyhow::Result<Option<Value>> {
@@ -69,7 +61,7 @@ async fn find(kubectl: &Kubectl) -> anyhow::Result<Option<Value>> {
 
 /// A volume that is retained stays bound to a claim that is gone. It is not given to the next one
 /// as it is: a line of visitors may be in it.
-async fn tell_of_retained(kubectl: &Kubectl) -> anyhow::Result<()> {
+async fn report_retained(kubectl: &Kubectl) -> anyhow::Result<()> {
     let volumes = kubectl.json(&["get", "persistentvolumes"]).await?;
     for volume in volumes["items"].as_array().into_iter().flatten() {
         let claim = &volume["spec"]["claimRef"];

@@ -81,16 +81,12 @@ pub struct Options {
     pub keep: bool,
 }
 
-/// A mistake of whoever called: which argument, which rule.
+/// A mistake of the caller: which argument, which rule.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Usage(pub String);
 
 /// The text of a file that an argument names.
-///
-/// # Errors
-///
-/// When it cannot be read.
 pub fn read(argument: &str, file: &Path) -> Result<String, Usage> {
     fs::read_to_string(file)
         .map_err(|error| Usage(format!("{argument} {}: {error}", file.display())))
@@ -107,7 +103,7 @@ mod tests {
         let options = with(&["--steps", "kill,roll-out", "--without", "grafana"]).expect("options");
         assert_eq!(options.steps, [Step::Kill, Step::RollOut]);
         assert_eq!(options.previous_without.len(), 7, "{:?}", options.previous_without);
-        assert!(with(&["--visitors", "1"]).is_err(), "no line stands with one visitor");
+        assert!(with(&["--visitors", "1"]).is_err(), "one visitor makes no line");
         let error = Options::try_parse_from(&images[..3]).expect_err("no harness");
         assert!(error.to_string().contains("--loadtest-image"), "{error}");
     }

@@ -31,10 +31,6 @@ pub struct Overlay {
 
 impl Overlay {
     /// Writes it; `digest` is that of the operator's key of this run.
-    ///
-    /// # Errors
-    ///
-    /// When the tried overlay cannot be rendered, or lacks what is to be patched.
     pub async fn write(kubectl: &Kubectl, options: &Options, digest: &str) -> anyhow::Result<Self> {
         let wrong = |error| Usage(format!("--overlay {}: {error}", options.overlay.display()));
         let tried = fs::canonicalize(&options.overlay).map_err(wrong)?;

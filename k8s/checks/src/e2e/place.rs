@@ -24,10 +24,6 @@ pub struct Place {
 
 impl Place {
     /// Joins.
-    ///
-    /// # Errors
-    ///
-    /// When there is no place to be had.
     pub async fn join(way: &Forward) -> anyhow::Result<Self> {
         let join = way.request("POST", &format!("/v1/queues/{QUEUE}/tokens"));
         let join = join.json(&serde_json::json!({}));
@@ -42,10 +38,6 @@ impl Place {
     }
 
     /// Waits for its turn, and takes it.
-    ///
-    /// # Errors
-    ///
-    /// When it does not come in time.
     pub async fn take_turn(&self, way: &Forward) -> anyhow::Result<()> {
         until("a turn", TURN_WITHIN, async || {
             let status = self.look(way).await?["status"].clone();
@@ -59,20 +51,12 @@ impl Place {
     }
 
     /// Gives it up; returns the status of the answer.
-    ///
-    /// # Errors
-    ///
-    /// When there is none.
     pub async fn leave(&self, way: &Forward) -> anyhow::Result<u16> {
         let leave = way.request("DELETE", &format!("/v1/queues/{QUEUE}/token"));
         status(self.holds(leave)).await
     }
 
-    /// Where it stands.
-    ///
-    /// # Errors
-    ///
-    /// When nobody says so.
+    /// What the line shows of it.
     pub async fn look(&self, way: &Forward) -> anyhow::Result<Value> {
         let look = self.holds(way.request("GET", &format!("/v1/queues/{QUEUE}/token")));
         Ok(look.send().await?.error_for_status()?.json().await?)

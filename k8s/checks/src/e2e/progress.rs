@@ -1,4 +1,4 @@
-//! What is said while it runs, on standard error, and waiting with a deadline.
+//! Lines of progress, on standard error, and waiting with a deadline.
 
 use std::{
     io::Write as _,
@@ -9,12 +9,12 @@ use anyhow::bail;
 
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// Between two lines while nothing else is said.
+/// Between two lines while nothing else is reported.
 const SAY_EVERY: Duration = Duration::from_secs(10);
 
 /// Says a line.
 pub fn say(text: &str) {
-    // Where nobody reads, the table still tells.
+    // With the terminal closed the table still has all.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -27,17 +27,13 @@ pub enum Look<T> {
 }
 
 /// Looks until it is done; returns how long that took, too.
-///
-/// # Errors
-///
-/// When the deadline has passed, or a look fails.
 pub async fn until<T>(
     what: &str,
     within: Duration,
     mut look: impl AsyncFnMut() -> anyhow::Result<Look<T>>,
 ) -> anyhow::Result<(T, Duration)> {
     let began = Instant::now();
-    let mut said = began;
+    let mut last = began;
     loop {
         let state = match look().await? {
             Look::Done(value) => return Ok((value, began.elapsed())),
@@ -46,8 +42,8 @@ pub async fn until<T>(
         if began.elapsed() > within {
             bail!("{what}: not within {} s: {state}", within.as_secs());
         }
-        if said.elapsed() > SAY_EVERY {
-            said = Instant::now();
+        if last.elapsed() > SAY_EVERY {
+            last = Instant::now();
             say(&format!("  {what}, {} s: {state}", began.elapsed().as_secs()));
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -19,13 +19,14 @@ use crate::{
     overlay::Overlay,
     seen::Seen,
     step::Step,
+    steps::IN_FORCE_WITHIN,
     table::{Line, Table},
     visitors::{SETTLED, Visitors},
 };
 
 /// What the steps share.
 pub struct Run {
-    /// As it was called.
+    /// The flags.
     pub options: Options,
     /// The cluster.
     pub kubectl: Kubectl,
@@ -42,13 +43,9 @@ pub struct Run {
 
 impl Run {
     /// Makes the namespace and the overlay.
-    ///
-    /// # Errors
-    ///
-    /// When the namespace is not to be had, or the overlay cannot be rendered.
     pub async fn begin(options: Options, kubectl: &Kubectl) -> anyhow::Result<(Self, Overlay)> {
         if Step::of(&options.steps).any(|step| step == Step::Metrics) {
-            // Told now, and not at the end.
+            // An error now, and not at the end.
             read("--metrics", &options.metrics)?;
         }
         let key = format!("ark1.{}", hex(&rand::rng().random::<[u8; 24]>()));
@@ -69,10 +66,6 @@ impl Run {
     }
 
     /// The visitors who are there.
-    ///
-    /// # Errors
-    ///
-    /// When there are none.
     pub fn visitors(&self) -> anyhow::Result<Arc<Visitors>> {
         let visitors = self.visitors.lock().unwrap_or_else(PoisonError::into_inner);
         visitors.clone().ok_or_else(|| anyhow::anyhow!("no visitors are there"))
@@ -86,10 +79,6 @@ impl Run {
 
     /// Does something while visitors come, and looks at what they saw until all of them know of
     /// turns that they were given meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be done, or no visitor is heard.
     pub async fn under_load<T>(
         &self,
         what: impl Future<Output = anyhow::Result<T>>,
@@ -102,6 +91,32 @@ impl Run {
         sleep(SETTLED).await;
         let to = visitors.mark().await?;
         Ok((done, took, visitors.seen(from, to)))
+    }
+
+    /// Does something [under load](Self::under_load). It holds where no visitor noticed.
+    pub async fn undisturbed<T>(
+        &self,
+        step: &str,
+        says: impl Into<String>,
+        what: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<()> {
+        let (_, took, seen) = self.under_load(what).await?;
+        let held = seen.undisturbed();
+        self.add(Line::new(step, says, Some(held)).took(took).under(seen));
+        Ok(())
+    }
+
+    /// The same of what is in force everywhere after the time that it returns, and must be soon.
+    pub async fn in_force(
+        &self,
+        step: &str,
+        says: &str,
+        what: impl Future<Output = anyhow::Result<Duration>>,
+    ) -> anyhow::Result<()> {
+        let (took, _, seen) = self.under_load(what).await?;
+        let held = took < IN_FORCE_WITHIN && seen.undisturbed();
+        self.add(Line::new(step, says, Some(held)).took(took).under(seen));
+        Ok(())
     }
 
     /// The configuration.

@@ -11,7 +11,7 @@ pub struct Delivery {
     pub requests: u64,
     /// Lost, by what came instead of an answer.
     pub lost: BTreeMap<String, u64>,
-    /// Told by the room to ask again, as the store is away or slow.
+    /// Answered that they are to be repeated, as the store is away or slow.
     pub put_off: u64,
 }
 
@@ -66,7 +66,7 @@ impl Seen {
         self.kept.put_off + self.new.put_off
     }
 
-    /// Whether nobody noticed anything.
+    /// Whether no visitor noticed anything.
     pub fn undisturbed(&self) -> bool {
         self.lost() + self.put_off() == 0
     }

@@ -34,15 +34,15 @@ pub enum Step {
 }
 
 impl Step {
-    /// Those that were asked for, or all, in their order.
-    pub fn of(asked: &[Self]) -> impl Iterator<Item = Self> {
+    /// The wanted ones, or all, in their order.
+    pub fn of(wanted: &[Self]) -> impl Iterator<Item = Self> {
         let always = [Self::Apply, Self::Visitors, Self::Promises];
         let wanted =
-            move |step: &Self| asked.is_empty() || asked.contains(step) || always.contains(step);
+            move |step: &Self| wanted.is_empty() || wanted.contains(step) || always.contains(step);
         Self::value_variants().iter().copied().filter(wanted)
     }
 
-    /// What is said of it.
+    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Apply => "kubectl apply",
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_stands_between_what_is_always_played() {
+    fn what_is_wanted_comes_between_what_is_always_played() {
         let steps: Vec<_> = Step::of(&[Step::Scale, Step::Kill]).collect();
         let promises = Step::Promises;
         assert_eq!(steps, [Step::Apply, Step::Visitors, Step::Kill, Step::Scale, promises]);

@@ -19,7 +19,7 @@ pub struct Line {
     /// What visitors saw meanwhile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visitors: Option<Seen>,
-    /// Absent where it is told for its figure alone.
+    /// Absent where the figure alone counts.
     pub held: Option<bool>,
 }
 
@@ -137,15 +137,11 @@ impl Table {
         for row in &rows {
             text += &line(row.each_ref().map(String::as_str));
         }
-        // Where nobody reads there is nobody to tell.
+        // A closed terminal is no failure of the run.
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
 
     /// Writes it as JSON.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn write(&self, to: &Path) -> anyhow::Result<()> {
         Ok(fs::write(to, serde_json::to_string_pretty(self)?)?)
     }

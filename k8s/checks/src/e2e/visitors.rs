@@ -71,7 +71,7 @@ pub struct Promises {
 struct Log {
     seconds: Vec<Second>,
     verdict: Option<Verdict>,
-    /// What the harness said besides.
+    /// What the harness wrote besides.
     words: Vec<String>,
 }
 
@@ -95,10 +95,6 @@ impl Visitors {
     }
 
     /// Now: the next line that comes.
-    ///
-    /// # Errors
-    ///
-    /// When none comes.
     pub async fn mark(&self) -> anyhow::Result<Mark> {
         let known = self.log().seconds.len();
         let (mark, _) = until("word of the visitors", HEARD_WITHIN, async || {
@@ -143,16 +139,12 @@ impl Visitors {
         }
     }
 
-    /// The verdict, if it is known before anybody waits for it.
+    /// The verdict, if it is known before it is waited for.
     pub fn early_verdict(&self) -> Option<Verdict> {
         self.log().verdict.clone()
     }
 
     /// Waits for the end of the job.
-    ///
-    /// # Errors
-    ///
-    /// When it does not say its verdict.
     pub async fn verdict(&self, within: Duration) -> anyhow::Result<Verdict> {
         let (verdict, _) = until(self.name, within, async || {
             let log = self.log();
@@ -193,15 +185,15 @@ impl Verdict {
         if broken.is_empty() { text } else { format!("{text}: {broken}") }
     }
 
-    /// Whether these promises were judged, and held, and nobody was refused.
+    /// Whether these promises were judged, and held, and no visitor was refused.
     pub fn holds(&self, promises: impl IntoIterator<Item = u8>) -> bool {
         let held = |promise| self.promises.held.get(&promise) == Some(&Some(true));
         self.refused == 0 && self.promises.violations.is_empty() && promises.into_iter().all(held)
     }
 }
 
-/// Follows the log until the job has said its verdict; where the connection breaks, once more from
-/// the start.
+/// Follows the log until the verdict of the job; where the connection breaks, once more from the
+/// start.
 async fn read(kubectl: Kubectl, name: &'static str, log: Arc<Mutex<Log>>) {
     loop {
         // What cannot be read now is tried again.

@@ -23,10 +23,6 @@ pub struct Pod {
 }
 
 /// Waits until everything in the namespace is as it is to be, and nothing else is left of it.
-///
-/// # Errors
-///
-/// When it is not in time.
 pub async fn all_ready(kubectl: &Kubectl) -> anyhow::Result<Duration> {
     let ready = until("ready", READY_WITHIN, async || {
         let all = kubectl.json(&["get", "deployments,statefulsets"]).await?;
@@ -42,10 +38,6 @@ pub async fn all_ready(kubectl: &Kubectl) -> anyhow::Result<Duration> {
 }
 
 /// The same of one, such as `deployment/admission`; pods that end are gone then, too.
-///
-/// # Errors
-///
-/// When it is not in time.
 pub async fn settled(kubectl: &Kubectl, workload: &str) -> anyhow::Result<Duration> {
     let settled = until(workload, READY_WITHIN, async || {
         let state = kubectl.json(&["get", workload]).await?;
@@ -76,10 +68,6 @@ fn missing(workload: &Value) -> Option<String> {
 }
 
 /// The pods of a workload that are to stay.
-///
-/// # Errors
-///
-/// When there is no such workload.
 pub async fn pods(kubectl: &Kubectl, workload: &str) -> anyhow::Result<Vec<Pod>> {
     let state = kubectl.json(&["get", workload]).await?;
     let all = all_pods(kubectl, &state).await?;
@@ -115,10 +103,6 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// The names of the containers of a workload that run this image, whatever its version.
-///
-/// # Errors
-///
-/// When there is no such workload.
 pub async fn containers_of(
     kubectl: &Kubectl,
     workload: &str,

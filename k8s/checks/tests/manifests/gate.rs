@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::programs::{mounted, program};
 use crate::rendered::{Rendered, all, containers, items, pod, rendered};
 
-/// The files, with other addresses: there is no DNS of a cluster here. What is said on `listen`
+/// The files, with other addresses: there is no DNS of a cluster here. What `listen` has
 /// replaces the ports.
 fn files(rendered: &Rendered, listen: impl Fn(&str, u16) -> String) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -44,13 +44,13 @@ fn nginx_takes_the_gate_of_every_overlay() {
     for rendered in all() {
         let folder = files(rendered, |path, port| format!("unix:{path}/{port}"));
         let output = nginx(&folder).arg("-t").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {said}", rendered.folder);
-        assert!(!said.contains("[warn]"), "{}: {said}", rendered.folder);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {stderr}", rendered.folder);
+        assert!(!stderr.contains("[warn]"), "{}: {stderr}", rendered.folder);
     }
 }
 
-/// Whoever knows a reservation may pay it, and a query holds what is nobody's business.
+/// All who know a reservation may pay it, and a query holds what is private.
 #[tokio::test]
 async fn the_gates_log_holds_no_secret() {
     let (port, probes) = (free_port(), free_port());

@@ -28,6 +28,6 @@ fn the_dockerfile_holds_what_it_should() {
         return;
     };
     let output = Command::new(program).arg(&file).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}");
 }

@@ -1,4 +1,4 @@
-//! The manifests of `k8s/`, held to what can be said of them without a cluster.
+//! The manifests of `k8s/`, checked as far as that needs no cluster.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod contents;

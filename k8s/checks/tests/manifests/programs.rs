@@ -52,10 +52,9 @@ fn prometheus_takes_its_configuration_and_its_rules() {
     let mut check = program("promtool");
     check.args(["check", "config"]).arg(folder.path().join("prometheus.yml"));
     let output = check.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8(said).unwrap();
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("rules found"), "{said}");
+    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("rules found"), "{text}");
     let names = ["admission-metrics", "scheduler", "issuer"];
     for name in names {
         let service: &Value = dev.find("Service", name).unwrap();

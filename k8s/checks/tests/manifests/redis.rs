@@ -15,7 +15,7 @@ use crate::programs::{mounted, program};
 use crate::rendered::rendered;
 use crate::secrets::decoded;
 
-/// A real Redis with the mounted files takes the services' user, nobody else, and keeps over a
+/// A real Redis with the mounted files takes the services' user alone, and keeps over a
 /// restart what was written. It would not, if the default user were one of few permissions.
 #[tokio::test]
 async fn redis_takes_its_configuration_and_its_users_and_keeps_what_it_has() {
@@ -73,12 +73,12 @@ async fn redis_takes_its_configuration_and_its_users_and_keeps_what_it_has() {
     .await;
 }
 
-/// The first lines of what is answered, one for each that was asked.
-fn say(address: &str, asked: &str) -> Vec<String> {
+/// The first lines of the answer, one for each line of the request.
+fn say(address: &str, request: &str) -> Vec<String> {
     let mut line = TcpStream::connect(address).unwrap();
-    line.write_all(asked.as_bytes()).unwrap();
+    line.write_all(request.as_bytes()).unwrap();
     let answers = BufReader::new(line).lines();
-    answers.take(asked.lines().count()).map(Result::unwrap).collect()
+    answers.take(request.lines().count()).map(Result::unwrap).collect()
 }
 
 /// A Redis whose files stand in a folder, as its volume.
@@ -114,15 +114,15 @@ impl Volume {
         redis
     }
 
-    fn says(&self, asked: &str) -> String {
-        say(&format!("127.0.0.1:{}", self.port), &format!("{asked}\r\n")).swap_remove(0)
+    fn says(&self, command: &str) -> String {
+        say(&format!("127.0.0.1:{}", self.port), &format!("{command}\r\n")).swap_remove(0)
     }
 
     fn writes(&self) -> PathBuf {
         self.folder.path().join("appendonlydir/appendonly.aof.1.incr.aof")
     }
 
-    /// Waits until this stands in the file: Redis answers before, while an earlier sync takes long.
+    /// Waits until this is in the file: Redis answers before, while an earlier sync takes long.
     async fn written(&self, text: &str) -> Vec<u8> {
         until_some(&format!("{text} in the file"), PATIENCE, async || {
             let writes = fs::read(self.writes()).unwrap();
@@ -185,7 +185,7 @@ async fn a_spoilt_block_at_the_end_of_the_file_is_taken_off() {
 }
 
 #[tokio::test]
-async fn what_no_stop_can_have_spoilt_is_left_for_somebody_to_look_at() {
+async fn what_no_stop_can_have_spoilt_is_left_as_it_is() {
     let volume = Volume::new();
     let mut redis = volume.start().await;
     assert_eq!(volume.says("SET waiting 1"), "+OK");

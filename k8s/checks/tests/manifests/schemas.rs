@@ -27,18 +27,18 @@ fn all_overlays_hold_the_schemas_of_every_version() {
         let mut command = Command::new(&program);
         command.args(["--strict", "--kubernetes-version", &format!("1.{minor}")]).arg(file);
         let output = command.output().unwrap();
-        let said = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(said).unwrap())
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
     };
     let foreign: Vec<_> = custom_resources::KINDS.iter().map(|(kind, _)| kind).collect();
     thread::scope(|scope| {
         for minor in MINORS {
             let (validate, file, foreign) = (&validate, &file, &foreign);
             scope.spawn(move || {
-                let (held, said) = validate(minor, file);
-                assert!(held, "1.{minor}:\n{said}");
-                // What it has no schema for it only tells; those have definitions of their own.
-                for line in said.lines().filter(|line| line.starts_with("WARN")) {
+                let (held, text) = validate(minor, file);
+                assert!(held, "1.{minor}:\n{text}");
+                // It only warns of what it has no schema for; those have definitions of their own.
+                for line in text.lines().filter(|line| line.starts_with("WARN")) {
                     let known = foreign.iter().any(|kind| line.contains(&format!("kind {kind} ")));
                     assert!(known, "1.{minor}: {line}");
                 }
@@ -49,6 +49,6 @@ fn all_overlays_hold_the_schemas_of_every_version() {
     let wrong = folder.path().join("wrong.yaml");
     let (right, field) = ("automountServiceAccountToken: false", "automountToken: false");
     fs::write(&wrong, all()[0].text.replace(right, field)).unwrap();
-    let (held, said) = validate(*MINORS.end(), &wrong);
-    assert!(!held && said.contains("automountToken"), "{said}");
+    let (held, text) = validate(*MINORS.end(), &wrong);
+    assert!(!held && text.contains("automountToken"), "{text}");
 }

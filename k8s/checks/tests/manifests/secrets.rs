@@ -31,8 +31,8 @@ fn only_the_development_overlay_has_secrets_and_they_say_so() {
             let label = &secret["metadata"]["labels"]["anteroom.dev/insecure"];
             assert_eq!(label, "for-development-only");
             for key in secret["data"].as_object().unwrap().keys() {
-                let told = decoded(secret, key).contains("development-only");
-                assert!(told || ["username", "users.acl"].contains(&key.as_str()), "{key}");
+                let is_marked = decoded(secret, key).contains("development-only");
+                assert!(is_marked || ["username", "users.acl"].contains(&key.as_str()), "{key}");
             }
         }
     }
@@ -82,7 +82,7 @@ fn what_production_takes_is_documented_and_what_development_takes_is_there() {
     }
 }
 
-/// Else whoever tried the one and goes on with the other signs with secrets that everybody knows.
+/// Else an operator who tried the one and goes on with the other signs with public secrets.
 #[test]
 fn production_never_takes_a_secret_of_development() {
     let (dev, prod) = (rendered("overlays/dev"), rendered("overlays/prod"));
@@ -109,7 +109,7 @@ fn digests_in_the_configuration_are_those_of_the_keys() {
     }
 }
 
-/// Exactly what `docs/OPERATIONS.md` names; for whoever has no password a ping. The default user is
+/// Exactly what `docs/OPERATIONS.md` names; without a password a ping. The default user is
 /// off, and may everything: Redis reads its file of writes with that user's permissions.
 #[test]
 fn the_stores_users_may_what_is_documented_and_no_more() {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::rendered::{Rendered, all, find, items, pod};
 
-/// What stands for the Secrets that an overlay only names, before the name of the key.
+/// The value of each Secret that an overlay only names, before the name of the key.
 const STAND_IN: &str = "a-stand-in-of-the-tests-of-32-bytes-and-more";
 
 /// The value of a key of a ConfigMap or a Secret of the overlay.
@@ -121,8 +121,10 @@ fn checked(
     let mut check = Command::new(binary(program));
     check.env_clear().args(&words[1..]).arg("--check-config").envs(&environment);
     let output = check.output().unwrap();
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    Some((output.status.code(), said))
+    Some((
+        output.status.code(),
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap(),
+    ))
 }
 
 fn digest_of(digit: char) -> String {
@@ -147,14 +149,14 @@ const MEANT_IN_DEVELOPMENT: [&str; 3] = [
 fn the_services_take_what_every_overlay_gives_them() {
     for rendered in all() {
         for service in ["admission", "scheduler", "issuer"] {
-            let Some((code, said)) = checked(rendered, service, with_keys) else { continue };
-            assert_eq!(code, Some(0), "{}: {service}: {said}", rendered.folder);
-            let mut warnings = said.lines().filter(|line| line.starts_with("warn"));
+            let Some((code, text)) = checked(rendered, service, with_keys) else { continue };
+            assert_eq!(code, Some(0), "{}: {service}: {text}", rendered.folder);
+            let mut warnings = text.lines().filter(|line| line.starts_with("warn"));
             let meant = |line: &str| {
                 rendered.is_development()
                     && MEANT_IN_DEVELOPMENT.iter().any(|warning| line.contains(warning))
             };
-            assert!(warnings.all(meant), "{}: {service}: {said}", rendered.folder);
+            assert!(warnings.all(meant), "{}: {service}: {text}", rendered.folder);
         }
     }
 }
@@ -166,10 +168,10 @@ fn admission_refuses_the_placeholders_of_production() {
         let mut left = vec!['0', '1'];
         left.retain(|digit| rendered.text.contains(&digest_of(*digit)));
         assert!(!left.is_empty(), "{}", rendered.folder);
-        let (code, said) = checked(rendered, "admission", |config| config).unwrap();
-        assert_eq!(code, Some(64), "{}: {said}", rendered.folder);
-        let named = left.iter().any(|digit| said.contains(&digest_of(*digit)));
-        assert!(named && said.contains("must not be a placeholder"), "{said}");
+        let (code, text) = checked(rendered, "admission", |config| config).unwrap();
+        assert_eq!(code, Some(64), "{}: {text}", rendered.folder);
+        let named = left.iter().any(|digit| text.contains(&digest_of(*digit)));
+        assert!(named && text.contains("must not be a placeholder"), "{text}");
     }
 }
 
@@ -183,11 +185,11 @@ fn the_file_of_production_alone_is_refused_too() {
         let output = output.unwrap();
         (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
     };
-    let (code, said) = check("prod");
-    assert_eq!(code, Some(64), "{said}");
-    assert!(said.contains(&digest_of('1')) || said.contains(&digest_of('0')), "{said}");
-    let (code, said) = check("dev");
-    assert_eq!(code, Some(0), "{said}");
+    let (code, text) = check("prod");
+    assert_eq!(code, Some(64), "{text}");
+    assert!(text.contains(&digest_of('1')) || text.contains(&digest_of('0')), "{text}");
+    let (code, text) = check("dev");
+    assert_eq!(code, Some(0), "{text}");
 }
 
 /// The sample shop has no file: each of its options is one that it knows.
@@ -232,7 +234,7 @@ fn keys_of_a_restart() -> BTreeSet<String> {
     keys
 }
 
-/// So that whoever changes the ConfigMap never waits for a change that does not come.
+/// So that an operator never changes the ConfigMap and waits for a change that does not come.
 #[test]
 fn what_needs_a_restart_is_environment_and_never_in_the_file() {
     let keys = keys_of_a_restart();

@@ -1,4 +1,4 @@
-//! Where one thing stands twice, both are the same.
+//! What is written in two places is the same in both.
 
 use std::{env, fs};
 
@@ -60,10 +60,10 @@ fn metrics_that_scale_are_in_the_contract() {
     let contract = fs::read_to_string(k8s().join("../docs/METRICS.md")).unwrap();
     for (overlay, kind) in [("keda", "ScaledObject"), ("hpa-requests", "HorizontalPodAutoscaler")] {
         let rendered = rendered(&format!("checks/overlays/{overlay}"));
-        let asked = rendered.find(kind, "admission").unwrap().to_string();
-        let from = asked.find("anteroom_").unwrap_or_else(|| panic!("{overlay}: no metric"));
+        let text = rendered.find(kind, "admission").unwrap().to_string();
+        let from = text.find("anteroom_").unwrap_or_else(|| panic!("{overlay}: no metric"));
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let name = asked[from..].split(|c| !is_name(c)).next().unwrap();
+        let name = text[from..].split(|c| !is_name(c)).next().unwrap();
         assert!(contract.contains(&format!("`{name}`")), "{overlay}: {name}");
     }
 }

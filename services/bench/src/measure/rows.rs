@@ -126,7 +126,7 @@ impl HelloWorld {
         let mut process = Process::spawn(program, [""; 0], &[]);
         let line = process.line("address ", PATIENCE).await;
         let address = line.trim_start_matches("address ").parse()?;
-        // As long as a token: the same work for whoever reads the head.
+        // As long as a token: the same work for the server that reads the head.
         let requests = Arc::new(Requests::with_tokens("/", &["x".repeat(90)]));
         let processes = Processes { servers: vec![process.id()], ..Processes::default() };
         let server = OtherServer { processes, address, requests };

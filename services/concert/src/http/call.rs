@@ -4,7 +4,7 @@ use http::Method;
 
 use super::problem::{Code, Problem};
 
-/// What can be asked for.
+/// What can be requested.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Call {
     Ready,

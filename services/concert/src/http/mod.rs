@@ -1,11 +1,10 @@
 //! The calls of the shop, for people (pages) and below `/api` for programs (JSON); the README has a
 //! table of them.
 //!
-//! Choosing and reserving are what the gate is asked about. A reservation has an end of its own and
-//! its id is a secret, so it needs no place in the waiting room any more: the slot goes to the next
-//! in line when the seat is reserved, and whoever holds a seat can pay for it whatever has become
-//! of the visit. No call reads its body. Changing calls of other sites' pages are refused first
-//! ([`origin`]).
+//! Choosing and reserving pass the gate. A reservation has an end of its own and its id is a secret,
+//! so it needs no place in the waiting room any more: the slot goes to the next in line when the
+//! seat is reserved, and the holder of a seat can pay for it whatever has become of the visit. No
+//! call reads its body. Changing calls of other sites' pages are refused first ([`origin`]).
 
 mod call;
 mod origin;
@@ -39,7 +38,7 @@ use crate::workers::Workers;
 
 const MAX_BODY: usize = 16 << 10;
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
-/// What a visitor is told of a refusal of the gate.
+/// What a visitor reads of a refusal of the gate.
 const OF_REFUSAL: [HeaderName; 5] = [
     RETRY_AFTER,
     SET_COOKIE,
@@ -54,9 +53,9 @@ pub struct App {
     pub gate: Gate,
     /// Where visitors find this shop.
     pub public_url: Url,
-    /// Asked to end.
+    /// It is to end.
     pub ending: CancellationToken,
-    /// What is finished whether or not somebody waits for the answer.
+    /// What is finished whether or not a client waits for the answer.
     pub tasks: TaskTracker,
 }
 
@@ -137,7 +136,7 @@ impl App {
         }
     }
 
-    /// A call of somebody who is in.
+    /// A call of a visitor who is in.
     async fn inside(
         self: Arc<Self>,
         call: Call,
@@ -159,7 +158,7 @@ impl App {
                 })
             }
             Call::Reserve { show, seat } => {
-                // The visit ends with the reservation, also when nobody waits for the answer.
+                // The visit ends with the reservation, also when no client waits for the answer.
                 let app = self.clone();
                 let reserving = self.tasks.spawn(async move {
                     let place = visit.place.clone();
@@ -192,7 +191,7 @@ impl App {
     }
 
     /// Who looks at a page is led to the waiting room, and back here when its turn has come. Who
-    /// pressed a button is told that nothing was done. To all else it is Anteroom's own answer.
+    /// pressed a button reads that nothing was done. To all else it is Anteroom's own answer.
     fn refused(&self, parts: &Parts, by: Response<Bytes>, room: Option<Url>) -> Response<Bytes> {
         let mut answer = match room.filter(|_| is_navigation(parts)) {
             Some(room) if parts.method == Method::POST => {
@@ -253,13 +252,13 @@ fn free_only(query: Option<&str>) -> Result<bool, Problem> {
     }
 }
 
-/// Whether HTML is asked for.
+/// Whether HTML is wanted.
 fn wants_page(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepts.into_iter().any(|accepts| accepts.contains("text/html"))
 }
 
-/// Somebody looks at a page or presses its button; a script or an API client does not.
+/// A person looks at a page or presses its button; a script or an API client does not.
 fn is_navigation(parts: &Parts) -> bool {
     match parts.headers.get("sec-fetch-mode") {
         Some(mode) => mode == "navigate",

@@ -1,4 +1,4 @@
-//! What is refused, and how that is told: `application/problem+json` (RFC 9457) with a stable
+//! What is refused, and how: `application/problem+json` (RFC 9457) with a stable
 //! `code`; to browsers as a page that says the same.
 
 use std::borrow::Cow;

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// For the requests that are being worked on at the end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves until the app is asked to end, and for `drain_delay` after that; then answers what has
+/// Serves until the app is to end, and for `drain_delay` after that; then answers what has
 /// come.
 pub async fn serve(listener: TcpListener, app: Arc<App>, drain_delay: Duration) {
     let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));

@@ -123,7 +123,7 @@ pub fn problem(title: &str, detail: Option<&str>) -> Response<Bytes> {
     page(&title, &format!("<h1>{title}</h1>\n{detail}{back}"))
 }
 
-/// Whoever pressed a button when its visit was over.
+/// For a visitor who pressed a button when the visit was over.
 pub fn not_admitted(room: &str) -> Response<Bytes> {
     let to = escaped(room);
     let back = format!("<p><a class=\"button\" href=\"{to}\">To the waiting room</a></p>\n");
@@ -133,7 +133,7 @@ pub fn not_admitted(room: &str) -> Response<Bytes> {
     )
 }
 
-/// Nothing where nobody is on a visit that could end.
+/// Nothing where there is no visit that could end.
 fn visit_ends(visit: Option<Duration>) -> String {
     visit.map_or_else(String::new, |visit| {
         format!(

@@ -1,4 +1,4 @@
-//! The file: created with its schedule, opened again as it stands.
+//! The file: created with its schedule, opened again as it is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,10 +84,6 @@ impl Database {
     }
 
     /// A connection of its own.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be opened.
     pub fn connect(&self) -> Result<Shop, OpenError> {
         let connection = connect(&self.file)
             .map_err(|reason| OpenError::File { file: self.file.clone(), reason })?;

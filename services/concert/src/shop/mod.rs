@@ -63,10 +63,10 @@ pub enum ReservationState {
     Lapsed,
 }
 
-/// A seat that somebody has, or had.
+/// A seat that a visitor has, or had.
 #[derive(Debug, Serialize)]
 pub struct Reservation {
-    /// 128 random bits: whoever knows it may pay.
+    /// 128 random bits: all who know it may pay.
     #[serde(rename = "reservation")]
     pub id: String,
     pub state: ReservationState,
@@ -85,7 +85,7 @@ pub struct SeatName {
     pub number: i64,
 }
 
-/// A span that answers tell in milliseconds.
+/// A span that answers have in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Millis(pub Duration);
 
@@ -190,7 +190,7 @@ impl Shop {
         Ok((found, seats.collect::<Result<_, _>>()?))
     }
 
-    /// Reserves a seat, for somebody with this place in the waiting room, if any. Asked again for
+    /// Reserves a seat, for a visitor with this place in the waiting room, if any. Called again for
     /// the same place and seat it answers the same.
     pub fn reserve(
         &mut self,
@@ -228,12 +228,12 @@ impl Shop {
         })
     }
 
-    /// How a reservation stands.
+    /// The state of a reservation.
     pub fn reservation(&self, id: &str) -> Result<Reservation, Refusal> {
         reservation(&self.connection, id, now())
     }
 
-    /// Sells a reserved seat. Asked again it answers the same.
+    /// Sells a reserved seat. A second call answers the same.
     pub fn pay(&mut self, id: &str) -> Result<Reservation, Refusal> {
         self.write(|connection| {
             let now = now();
@@ -251,8 +251,8 @@ impl Shop {
         &mut self,
         decide: impl FnOnce(&Connection) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        // One time for both waits: else whoever waits for its turn behind others that wait for the
-        // file would wait for as long as all of them together.
+        // One time for both waits: else a call that waits for its turn behind others that wait for
+        // the file would wait for as long as all of them together.
         let until = Instant::now() + BUSY_TIMEOUT;
         let _turn = self.writers.try_lock_until(until).ok_or(Refusal::Busy)?;
         self.connection.busy_timeout(until.saturating_duration_since(Instant::now()))?;
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_is_full_is_told_apart_from_a_fault() {
+    fn a_disk_that_is_full_differs_from_a_fault() {
         let folder = tempfile::tempdir().expect("a folder");
         let schedule = Schedule { shows: 1, rows: 20, seats: 50 };
         let file = folder.path().join("shop.sqlite");

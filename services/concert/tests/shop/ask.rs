@@ -1,4 +1,4 @@
-//! The shop asks a real Anteroom: whoever has its turn comes in, and leaves with a seat.
+//! The shop asks a real Anteroom: a visitor whose turn it is comes in, and leaves with a seat.
 
 use anteroom_testkit::{Anteroom, PATIENCE, Proxy, binary, until};
 use reqwest::{Client, Method, RequestBuilder};
@@ -40,11 +40,11 @@ impl Site {
         Answer::of(self.client.request(method, url).header(TOKEN, token)).await
     }
 
-    /// How a place stands: its status, or why it is gone.
-    async fn stands(&self, token: &str) -> String {
+    /// The status of a place, or why it is gone.
+    async fn status(&self, token: &str) -> String {
         let place = self.room(Method::GET, "/v1/queues/concert/token", token).await.json();
-        let said = |name: &str| place[name].as_str().map(str::to_owned);
-        said("reason").or_else(|| said("status")).unwrap_or_else(|| panic!("{place}"))
+        let field = |name: &str| place[name].as_str().map(str::to_owned);
+        field("reason").or_else(|| field("status")).unwrap_or_else(|| panic!("{place}"))
     }
 
     async fn call(&self, token: &str, method: Method, path: &str) -> Answer {
@@ -69,7 +69,7 @@ async fn concert(public: &str, service: &str, env: &[(&str, &str)]) -> Concert {
 }
 
 #[tokio::test]
-async fn whoever_has_the_turn_reserves_and_the_next_comes_in() {
+async fn a_visitor_with_the_turn_reserves_and_the_next_comes_in() {
     let site = Site::start().await;
     let (first, second) = (site.join().await, site.join().await);
     site.call(&second, Method::GET, "/api/shows").await.refuses(403, "not_admitted");
@@ -79,9 +79,9 @@ async fn whoever_has_the_turn_reserves_and_the_next_comes_in() {
 
     // Asking takes the turn.
     site.call(&first, Method::GET, "/api/shows/1/seats").await.is(200);
-    assert_eq!(site.stands(&first).await, "active");
+    assert_eq!(site.status(&first).await, "active");
     let id = site.reserve(&first, 1).await.is(201).reservation();
-    assert_eq!(site.stands(&first).await, "completed");
+    assert_eq!(site.status(&first).await, "completed");
     site.call(&first, Method::GET, "/api/shows").await.refuses(403, "place_gone");
     // The reservation needs no place.
     site.concert.pay(&id).await.is(200);
@@ -91,7 +91,7 @@ async fn whoever_has_the_turn_reserves_and_the_next_comes_in() {
     })
     .await;
     site.reserve(&second, 1).await.refuses(409, "seat_taken");
-    assert_eq!(site.stands(&second).await, "active", "the visit goes on");
+    assert_eq!(site.status(&second).await, "active", "the visit goes on");
     site.reserve(&second, 2).await.is(201);
 }
 
@@ -108,7 +108,7 @@ async fn who_looks_at_a_page_is_led_to_the_room_and_back() {
     assert_eq!(look("/").await.is(302).header("location"), room("/"));
     let seats = look("/shows/1/seats").await;
     assert_eq!(seats.is(302).header("location"), room("/shows/1/seats"));
-    // A program is told where the room is.
+    // A program gets the address of the room.
     let program = site.concert.get("/api/shows").await;
     program.refuses(401, "token_missing");
     assert_eq!(program.header("x-anteroom-room"), "http://127.0.0.1:8080/queues/concert");
@@ -121,7 +121,7 @@ async fn who_looks_at_a_page_is_led_to_the_room_and_back() {
     assert!(pressed.text.contains(&room("/")), "{pressed:?}");
     assert!(pressed.header("content-type").starts_with("text/html"));
 
-    // A cookie that is none is taken away, and passes nobody.
+    // A cookie that is none is taken away, and does not pass.
     let forged = site.browser(Method::GET, "/").header("cookie", format!("{COOKIE}=art1.x"));
     let forged = Answer::of(forged).await;
     assert_eq!(forged.is(302).header("location"), room("/"));
@@ -171,9 +171,9 @@ async fn who_leaves_without_a_seat_makes_room() {
     site.call(&first, Method::GET, "/api/shows").await.is(200);
     // Who waits has no visit to end.
     site.call(&second, Method::POST, "/api/finish").await.is(204);
-    assert_eq!(site.stands(&second).await, "waiting");
+    assert_eq!(site.status(&second).await, "waiting");
     site.call(&first, Method::POST, "/api/finish").await.is(204);
-    assert_eq!(site.stands(&first).await, "completed");
+    assert_eq!(site.status(&first).await, "completed");
     // Again is harmless, and the page says so too.
     let again = site.browser(Method::POST, "/finish").header(TOKEN, &first);
     assert!(Answer::of(again).await.is(200).text.contains("Your visit is over"));
@@ -190,11 +190,11 @@ async fn a_client_s_own_headers_say_nothing() {
     Answer::of(spoofed).await.is(204);
     let looks = site.concert.call(Method::GET, "/api/shows").header("x-anteroom-place", &handle);
     Answer::of(looks.header("x-anteroom-visitor", "1")).await.refuses(401, "token_missing");
-    assert_eq!(site.stands(&token).await, "active");
+    assert_eq!(site.status(&token).await, "active");
 }
 
 #[tokio::test]
-async fn without_an_answer_of_the_gate_nobody_passes_and_a_seat_can_still_be_paid() {
+async fn without_an_answer_of_the_gate_no_visitor_passes_and_a_seat_can_still_be_paid() {
     let mut site = Site::start().await;
     let token = site.join().await;
     let id = site.reserve(&token, 1).await.is(201).reservation();
@@ -211,7 +211,7 @@ async fn without_an_answer_of_the_gate_nobody_passes_and_a_seat_can_still_be_pai
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_meanwhile_refuses_nobody_and_keeps_no_slot() {
+async fn a_connection_that_breaks_meanwhile_refuses_no_visitor_and_keeps_no_slot() {
     let mut site = Site::start().await;
     let proxy = async |port: &str| {
         let upstream = site.anteroom.admission.address(port).rsplit(':').next();
@@ -228,16 +228,16 @@ async fn a_connection_that_breaks_meanwhile_refuses_nobody_and_keeps_no_slot() {
     service.cut_reply_to(b"DELETE ");
     site.reserve(&token, 1).await.is(201);
     assert_eq!((public.cuts(), service.cuts()), (1, 1));
-    assert_eq!(site.stands(&token).await, "completed");
+    assert_eq!(site.status(&token).await, "completed");
     assert!(!site.concert.process.stdout().contains("WARN"));
 }
 
 #[tokio::test]
-async fn the_service_port_s_key_is_sent_and_a_wrong_one_is_told_to_the_log() {
+async fn the_service_port_s_key_is_sent_and_a_wrong_one_is_logged() {
     let made = std::process::Command::new(binary("anteroom-admission")).arg("new-key").output();
-    let said = String::from_utf8(made.expect("it runs").stdout).expect("text");
+    let text = String::from_utf8(made.expect("it runs").stdout).expect("text");
     let word = |start: &str| {
-        let found = said.split(|c: char| c.is_whitespace() || c == '"');
+        let found = text.split(|c: char| c.is_whitespace() || c == '"');
         found.into_iter().find(|word| word.starts_with(start)).expect("a part").to_owned()
     };
     let (key, digest) = (word("ark1."), word("sha256:"));
@@ -245,15 +245,15 @@ async fn the_service_port_s_key_is_sent_and_a_wrong_one_is_told_to_the_log() {
     let site = Site::start_with(&keys, &[("ANTEROOM_KEY", &key)]).await;
     let token = site.join().await;
     site.reserve(&token, 1).await.is(201);
-    assert_eq!(site.stands(&token).await, "completed");
+    assert_eq!(site.status(&token).await, "completed");
 
     let (public, service) = (site.anteroom.url("public"), site.anteroom.url("service"));
     let mut wrong = concert(&public, &service, &[("ANTEROOM_KEY", "ark1.wrong")]).await;
     let token = site.join().await;
-    until("the turn comes", PATIENCE, async || site.stands(&token).await == "ready").await;
+    until("the turn comes", PATIENCE, async || site.status(&token).await == "ready").await;
     let reserve = wrong.call(Method::POST, "/api/shows/1/seats/1/reservation");
     Answer::of(reserve.header(TOKEN, &token)).await.is(201);
-    assert_eq!(site.stands(&token).await, "active");
+    assert_eq!(site.status(&token).await, "active");
     let line = wrong.process.line("a visit could not be ended", PATIENCE).await;
     let line: Value = serde_json::from_str(&line).expect("a line");
     assert!(line["reason"].as_str().is_some_and(|it| it.contains("key_invalid")), "{line}");

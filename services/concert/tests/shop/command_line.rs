@@ -17,15 +17,15 @@ fn run(arguments: &[&str], env: &[(&str, &str)]) -> Output {
 #[track_caller]
 fn refused(arguments: &[&str], env: &[(&str, &str)], parts: &[&str]) {
     let output = run(arguments, env);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(64), "{arguments:?}: {said}");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(64), "{arguments:?}: {text}");
     for part in parts {
-        assert!(said.contains(part), "{arguments:?}: {part}: {said}");
+        assert!(text.contains(part), "{arguments:?}: {part}: {text}");
     }
 }
 
 #[test]
-fn what_an_option_must_be_is_said() {
+fn what_an_option_must_be_is_named() {
     for (option, value, rule) in [
         ("--workers", "0", "1..=1024"),
         ("--backlog", "0", "1..=1000000"),
@@ -46,10 +46,10 @@ fn what_an_option_must_be_is_said() {
     refused(&[], &[("CONCERT_WORKERS", "many")], &["--workers", "many"]);
     refused(&[], &[("ANTEROOM_KEY", "a\nb")], &["ANTEROOM_KEY"]);
     let help = run(&["--help"], &[]);
-    let said = String::from_utf8_lossy(&help.stdout).into_owned();
+    let text = String::from_utf8_lossy(&help.stdout).into_owned();
     assert_eq!(help.status.code(), Some(0));
-    assert!(said.contains("Examples:") && said.contains("CONCERT_WORKERS"), "{said}");
-    let (_, service) = said.split_once("--anteroom-service <URL>").expect("the option");
+    assert!(text.contains("Examples:") && text.contains("CONCERT_WORKERS"), "{text}");
+    let (_, service) = text.split_once("--anteroom-service <URL>").expect("the option");
     let service = service.split("[env:").next().expect("its meaning");
     let service = service.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(service.contains("required with --gate ask"), "{service}");
@@ -114,6 +114,6 @@ async fn a_file_that_cannot_be_written_is_refused() {
     command.args(["--listen", "127.0.0.1:0", "--database"]).arg(&file);
     let mut refused = Process::start(command);
     assert_eq!(refused.exit(PATIENCE).await.code(), Some(64));
-    let said = refused.stderr();
-    assert!(said.contains("may be read, but not written"), "{said}");
+    let text = refused.stderr();
+    assert!(text.contains("may be read, but not written"), "{text}");
 }

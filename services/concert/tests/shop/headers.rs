@@ -1,4 +1,4 @@
-//! A gateway has asked: what it says in its headers counts.
+//! A gateway has called the gate: what it says in its headers counts.
 
 use anteroom_testkit::Anteroom;
 use reqwest::Method;

@@ -40,9 +40,9 @@ async fn pages_of_other_origins_change_nothing() {
             "/api/finish",
         ] {
             let answer = post(&concert, path, headers).await;
-            let told = answer.refuses(403, "origin_refused").json();
-            let detail = told["detail"].as_str().unwrap_or_default();
-            assert!(detail.contains(SHOP) && detail.contains("--public-url"), "{told}");
+            let problem = answer.refuses(403, "origin_refused").json();
+            let detail = problem["detail"].as_str().unwrap_or_default();
+            assert!(detail.contains(SHOP) && detail.contains("--public-url"), "{problem}");
         }
     }
     assert_eq!(

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::support::{Answer, Concert};
 
-/// What stands between two marks, first found.
+/// The text between two others, first found.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("no {from}: {text}"));
     rest.split(to).next().expect("an end")
@@ -24,7 +24,7 @@ async fn from_the_shows_to_a_seat_that_is_paid() {
     let press = async |path: &str| open(&concert, Method::POST, path).await;
     let shows = look("/").await;
     assert_eq!(shows.is(200).text.matches("48 of 48 seats free").count(), 3);
-    assert!(!shows.text.contains("Leave"), "nobody is on a visit where there is no gate");
+    assert!(!shows.text.contains("Leave"), "there is no visit where there is no gate");
     let show = between(&shows.text, "href=\"", "\"");
     let seats = look(show).await;
     assert_eq!(seats.is(200).text.matches("<button formaction=").count(), 48);

@@ -1,4 +1,4 @@
-//! A seat has one holder: whoever is first, whatever happens to the process.
+//! A seat has one holder, who was first, whatever happens to the process.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::support::Concert;
 const QUICK: [&str; 4] = ["--think", "0s", "--workers", "16"];
 
 #[tokio::test]
-async fn of_hundreds_who_want_a_seat_one_gets_it_and_the_others_are_told() {
+async fn of_hundreds_who_want_a_seat_one_gets_it_and_the_others_are_refused() {
     let rounds = 4;
     let concert = Arc::new(Concert::start(&QUICK).await);
     for seat in 1..=rounds {
@@ -70,7 +70,7 @@ async fn a_rush_on_a_few_seats_sells_each_of_them_once() {
 }
 
 #[tokio::test]
-async fn a_reservation_that_nobody_pays_lapses_and_the_seat_is_free_again() {
+async fn a_reservation_that_is_not_paid_lapses_and_the_seat_is_free_again() {
     let concert = Concert::start(&["--think", "0s", "--hold", "1s"]).await;
     let first = concert.reserve(1).await;
     let answer = first.is(201).json();
@@ -78,15 +78,15 @@ async fn a_reservation_that_nobody_pays_lapses_and_the_seat_is_free_again() {
     assert!((1..=1000).contains(&left), "{answer}");
     let id = first.reservation();
     assert_eq!(first.header("location"), format!("/api/reservations/{id}"));
-    let stands = async || concert.get(&format!("/api/reservations/{id}")).await;
-    until("it lapses", PATIENCE, async || stands().await.is(200).json()["state"] == "lapsed").await;
+    let look = async || concert.get(&format!("/api/reservations/{id}")).await;
+    until("it lapses", PATIENCE, async || look().await.is(200).json()["state"] == "lapsed").await;
     assert_eq!(concert.state(1).await, "free");
     concert.pay(&id).await.refuses(410, "reservation_lapsed");
 
     let second = concert.reserve(1).await.is(201).reservation();
     concert.pay(&second).await.is(200);
     assert_eq!(concert.state(1).await, "sold");
-    stands().await.refuses(404, "unknown_reservation");
+    look().await.refuses(404, "unknown_reservation");
     concert.pay(&id).await.refuses(404, "unknown_reservation");
     // What is sold stays sold, when what was reserved later has lapsed.
     concert.reserve(2).await.is(201);
@@ -95,13 +95,14 @@ async fn a_reservation_that_nobody_pays_lapses_and_the_seat_is_free_again() {
 }
 
 #[tokio::test]
-async fn what_was_told_to_be_sold_is_sold_after_a_kill() {
+async fn what_was_answered_as_sold_is_sold_after_a_kill() {
     let hall = [&QUICK[..], &["--rows", "20", "--seats", "20"]].concat();
     let concert = Concert::start(&hall).await;
-    let (told, mut hears) = mpsc::unbounded_channel();
+    let (answered, mut hears) = mpsc::unbounded_channel();
     let mut crowd = JoinSet::new();
     for visitor in 0..8_i64 {
-        let (told, client, url) = (told.clone(), crate::support::client(), concert.url.clone());
+        let (answered, client, url) =
+            (answered.clone(), crate::support::client(), concert.url.clone());
         crowd.spawn(async move {
             let post = async |path: String| client.post(format!("{url}{path}")).send().await;
             for seat in (1 + visitor..=400).step_by(8) {
@@ -114,11 +115,11 @@ async fn what_was_told_to_be_sold_is_sold_after_a_kill() {
                     return;
                 };
                 assert_eq!(paid.status(), 200);
-                let _ = told.send((seat, id));
+                let _ = answered.send((seat, id));
             }
         });
     }
-    drop(told);
+    drop(answered);
     let mut sold = Vec::new();
     while sold.len() < 40 {
         sold.push(hears.recv().await.expect("there are 400 seats"));
@@ -149,7 +150,7 @@ async fn a_database_that_another_program_locks_refuses_and_recovers() {
 
 /// A second is a second for all who write, not one for each of them.
 #[tokio::test]
-async fn whoever_waits_behind_others_for_a_locked_database_waits_no_longer_than_they() {
+async fn a_call_behind_others_for_a_locked_database_waits_no_longer_than_they() {
     let concert = Concert::start(&["--think", "0s", "--workers", "60"]).await;
     let other = Connection::open(concert.file()).expect("the file");
     other.execute_batch("BEGIN IMMEDIATE").expect("the lock");

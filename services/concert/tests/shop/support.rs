@@ -134,7 +134,7 @@ impl Answer {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The id of the reservation that it tells of.
+    /// The id of its reservation.
     #[track_caller]
     pub fn reservation(&self) -> String {
         self.json()["reservation"].as_str().expect("an id").to_owned()

@@ -49,7 +49,7 @@ pub async fn overlay(run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line stands, and what it costs.
+/// A line forms, and what it costs.
 pub async fn visitors(run: &Run) -> anyhow::Result<()> {
     run.kubectl.apply(&jobs::visitors(&run.options)).await?;
     let visitors = Visitors::follow(&run.kubectl, jobs::VISITORS);
@@ -57,8 +57,8 @@ pub async fn visitors(run: &Run) -> anyhow::Result<()> {
     let wanted = u64::from(run.options.visitors) / 2;
     until("a line", LINE_WITHIN, async || {
         let depth = visitors.depth();
-        let stands = depth >= wanted;
-        Ok(if stands { Look::Done(()) } else { Look::NotYet(format!("{depth} wait")) })
+        let is_long = depth >= wanted;
+        Ok(if is_long { Look::Done(()) } else { Look::NotYet(format!("{depth} wait")) })
     })
     .await?;
     run.set_visitors(Some(visitors));
@@ -95,7 +95,7 @@ pub async fn rehearsal(run: &Run) -> anyhow::Result<()> {
 /// The visitors leave, and the witness says what it has found.
 pub async fn promises(run: &Run) -> anyhow::Result<()> {
     let visitors = run.visitors()?;
-    // They write their report when they are asked to end.
+    // They write their report when they are to end.
     run.kubectl.run(&["delete", "job", jobs::VISITORS, "--wait=false"]).await?;
     let verdict = visitors.verdict(JUDGED_WITHIN).await?;
     run.add(Line::new("promises", verdict.report(), Some(verdict.holds(1..=5))));

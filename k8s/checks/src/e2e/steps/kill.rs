@@ -17,7 +17,7 @@ enum Must {
     Recover,
     /// It is the only one, so its requests are lost until it is back.
     Return,
-    /// It is the store: nothing is lost, visitors are told when to ask again.
+    /// It is the store: nothing is lost, visitors are put off.
     PutOff,
 }
 

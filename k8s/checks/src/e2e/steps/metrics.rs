@@ -64,7 +64,7 @@ async fn call_what_visitors_do_not(run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names of the contract: what stands in backticks and is one.
+/// The names of the contract: what is in backticks and is one.
 fn names(text: &str) -> BTreeSet<&str> {
     let is_name = |text: &&str| {
         let ours = text.starts_with("anteroom_") || text.starts_with("process_");

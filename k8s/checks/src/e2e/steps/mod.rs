@@ -11,13 +11,10 @@ mod rotate;
 mod scale;
 mod watch;
 
+pub use self::watch::IN_FORCE_WITHIN;
 use crate::{progress::say, run::Run, step::Step, table::Line};
 
-/// All steps that were asked for.
-///
-/// # Errors
-///
-/// What could not be done, with the step.
+/// All steps that are wanted.
 pub async fn play_all(run: &Run) -> anyhow::Result<()> {
     for step in Step::of(&run.options.steps) {
         say(&format!("\n{}", step.title()));

@@ -1,4 +1,4 @@
-//! Redis starts again with its volume: whoever has a place keeps it.
+//! Redis starts again with its volume: every visitor keeps the place.
 
 use crate::{
     forward::Forward,

@@ -6,7 +6,6 @@ use crate::{
     options::Options,
     run::Run,
     steps::change,
-    table::Line,
     workloads::{containers_of, settled},
 };
 
@@ -30,26 +29,17 @@ pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
             }
             all_settled(run).await
         };
-        let ((), took, seen) = run.under_load(again).await?;
-        let held = seen.undisturbed();
         let says = "the same version: --image-previous names none";
-        run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
-        return Ok(());
+        return run.undisturbed("roll out", says, again).await;
     };
     let known = run.configuration().without(&options.previous_without).object()?;
     let back = async {
         change::write_as(run, &known).await?;
         roll(run, &options.image, previous).await
     };
-    let ((), took, seen) = run.under_load(back).await?;
-    let held = seen.undisturbed();
-    let says = "this version to the one before";
-    run.add(Line::new("roll back", says, Some(held)).took(took).under(seen));
+    run.undisturbed("roll back", "this version to the one before", back).await?;
     let on = roll(run, previous, &options.image);
-    let ((), took, seen) = run.under_load(on).await?;
-    let held = seen.undisturbed();
-    let says = "the version before to this one";
-    run.add(Line::new("roll out", says, Some(held)).took(took).under(seen));
+    run.undisturbed("roll out", "the version before to this one", on).await?;
     change::write(run).await
 }
 
@@ -59,10 +49,7 @@ pub async fn gate(run: &Run) -> anyhow::Result<()> {
         run.kubectl.run(&["rollout", "restart", GATE]).await?;
         settled(&run.kubectl, GATE).await
     };
-    let (_, took, seen) = run.under_load(rolls).await?;
-    let held = seen.undisturbed();
-    run.add(Line::new("roll gate", "other pods", Some(held)).took(took).under(seen));
-    Ok(())
+    run.undisturbed("roll gate", "other pods", rolls).await
 }
 
 /// All services at once, as an overlay with another image does it.

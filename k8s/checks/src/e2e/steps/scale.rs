@@ -1,6 +1,6 @@
 //! Admission, 2 to 5 to 2.
 
-use crate::{run::Run, table::Line, workloads::settled};
+use crate::{run::Run, workloads::settled};
 
 const ADMISSION: &str = "deployment/admission";
 
@@ -12,10 +12,7 @@ pub async fn admission(run: &Run) -> anyhow::Result<()> {
             run.kubectl.run(&["scale", ADMISSION, &replicas]).await?;
             settled(&run.kubectl, ADMISSION).await
         };
-        let (_, took, seen) = run.under_load(scales).await?;
-        let held = seen.undisturbed();
-        let says = format!("{replicas} are there");
-        run.add(Line::new(step, says, Some(held)).took(took).under(seen));
+        run.undisturbed(step, format!("{replicas} are there"), scales).await?;
     }
     Ok(())
 }

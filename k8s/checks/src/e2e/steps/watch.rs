@@ -1,4 +1,4 @@
-//! Whether a change is in force: asked of each pod.
+//! Whether a change is in force at each pod.
 
 use std::time::Duration;
 
@@ -21,10 +21,6 @@ pub struct Pods {
 
 impl Pods {
     /// To those that are there.
-    ///
-    /// # Errors
-    ///
-    /// When one cannot be reached.
     pub async fn of(run: &Run, workload: &str, port: u16) -> anyhow::Result<Self> {
         let mut ways = Vec::new();
         for pod in pods(&run.kubectl, workload).await? {
@@ -40,10 +36,6 @@ impl Pods {
     }
 
     /// How many changes of the configuration each has accepted; for ways to their metrics.
-    ///
-    /// # Errors
-    ///
-    /// When one does not say.
     pub async fn accepted(&self) -> anyhow::Result<Vec<u64>> {
         const ACCEPTED: &str = "anteroom_config_reloads_total{outcome=\"accepted\"} ";
         let mut accepted = Vec::new();
@@ -56,10 +48,6 @@ impl Pods {
     }
 
     /// Waits until each of them says so; returns how long that took.
-    ///
-    /// # Errors
-    ///
-    /// When one does not in time.
     pub async fn all(
         &self,
         what: &str,
@@ -77,10 +65,6 @@ impl Pods {
     }
 
     /// Waits until each has accepted one more change than `before`.
-    ///
-    /// # Errors
-    ///
-    /// When one has not in time.
     pub async fn more_accepted(&self, what: &str, before: &[u64]) -> anyhow::Result<Duration> {
         let more = until(what, 2 * IN_FORCE_WITHIN, async || {
             let now = self.accepted().await?;

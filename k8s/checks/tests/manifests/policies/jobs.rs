@@ -6,8 +6,7 @@ use super::Findings;
 use crate::rendered::{items, of_kind, pod};
 
 /// Each index has a share, all play at once, and none plays again. Applying the job starts no load.
-pub fn shares_are_whole(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn shares_are_whole(objects: &[Value], findings: &mut Findings) {
     for job in of_kind(objects, "Job") {
         let spec = &job["spec"];
         let arguments = items(&pod(job)["containers"][0]["args"]).iter();
@@ -20,5 +19,4 @@ pub fn shares_are_whole(objects: &[Value]) -> Findings {
         findings.unless(spec["backoffLimitPerIndex"] == 0, "a share plays again");
         findings.unless(spec["suspend"] == true, "applying it starts a load");
     }
-    findings
 }

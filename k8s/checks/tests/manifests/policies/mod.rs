@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::rendered::{all, name_of, of_kind};
 
-/// What is wrong with the objects of an overlay; nothing, if all is right.
-type Policy = fn(&[Value]) -> Findings;
+/// Notes what is wrong with the objects of an overlay.
+type Policy = fn(&[Value], &mut Findings);
 
 const POLICIES: [(&str, Policy); 19] = [
     ("one namespace", one_namespace),
@@ -45,6 +45,12 @@ const POLICIES: [(&str, Policy); 19] = [
 struct Findings(Vec<String>);
 
 impl Findings {
+    fn of(policy: Policy, objects: &[Value]) -> Vec<String> {
+        let mut findings = Self::default();
+        policy(objects, &mut findings);
+        findings.0
+    }
+
     /// Notes what is wrong, unless it holds.
     fn unless(&mut self, holds: bool, wrong: impl Display) {
         if !holds {
@@ -54,21 +60,19 @@ impl Findings {
 }
 
 /// What has no namespace goes to whichever the caller's context names.
-fn one_namespace(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+fn one_namespace(objects: &[Value], findings: &mut Findings) {
     let namespace = of_kind(objects, "Namespace").next().map(name_of).unwrap_or_default();
     for object in objects.iter().filter(|object| object["kind"] != "Namespace") {
         let of = &object["metadata"]["namespace"];
         findings.unless(of == namespace, format!("{} {}: {of}", object["kind"], name_of(object)));
     }
-    findings
 }
 
 #[test]
 fn every_overlay_holds_every_policy() {
     for rendered in all() {
         for (name, policy) in POLICIES {
-            let findings = policy(&rendered.objects).0;
+            let findings = Findings::of(policy, &rendered.objects);
             assert!(findings.is_empty(), "{}: {name}: {findings:#?}", rendered.folder);
         }
     }

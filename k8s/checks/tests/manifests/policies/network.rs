@@ -29,8 +29,7 @@ fn ingress_rules<'a>(objects: &'a [Value], labels: &'a Value) -> impl Iterator<I
 }
 
 /// Both ways; and each workload has a policy that says what it is for.
-pub fn denied_by_default(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn denied_by_default(objects: &[Value], findings: &mut Findings) {
     let denies = json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]});
     let default = find(objects, "NetworkPolicy", "default-deny");
     findings.unless(default.is_some_and(|it| it["spec"] == denies), "no default-deny");
@@ -41,11 +40,9 @@ pub fn denied_by_default(objects: &[Value]) -> Findings {
         });
         findings.unless(named, format!("{}: no policy", name_of(workload)));
     }
-    findings
 }
 
-pub fn only_the_gate_reaches_what_is_protected(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn only_the_gate_reaches_what_is_protected(objects: &[Value], findings: &mut Findings) {
     let gate = json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "gate"}}});
     // The load test measures a service without its gate: the pods that have its label.
     let loadtest = json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "loadtest"}}});
@@ -65,31 +62,26 @@ pub fn only_the_gate_reaches_what_is_protected(objects: &[Value]) -> Findings {
                 format!("{labels}: from {}", rule["from"]),
             );
         }
-        findings.unless(rules > 0, format!("{labels}: nobody reaches it"));
+        findings.unless(rules > 0, format!("{labels}: no pod reaches it"));
     }
-    // The sample shop believes whoever reaches it.
+    // The sample shop believes every caller that reaches it.
     for concert in workloads(objects).filter(|workload| name_of(workload) == "concert") {
         let is_protected = labels(concert)["anteroom.dev/protected"] == "true";
         findings.unless(is_protected, "the shop is not protected");
     }
-    findings
 }
 
-pub fn the_service_port_is_for_backends(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn the_service_port_is_for_backends(objects: &[Value], findings: &mut Findings) {
     let backend = json!({"matchLabels": {"anteroom.dev/backend": "true"}});
     findings.unless_a_port_is_for(objects, "admission", &[json!("service"), json!(8081)], &backend);
-    findings
 }
 
-pub fn the_metrics_port_is_for_prometheus(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn the_metrics_port_is_for_prometheus(objects: &[Value], findings: &mut Findings) {
     let prometheus = json!({"matchLabels": {"app.kubernetes.io/name": "prometheus"}});
     for (name, number) in [("admission", 9090), ("scheduler", 9091), ("issuer", 9092)] {
         let port = [json!("metrics"), json!(number)];
         findings.unless_a_port_is_for(objects, name, &port, &prometheus);
     }
-    findings
 }
 
 impl Findings {
@@ -118,8 +110,7 @@ impl Findings {
 }
 
 /// And so never to the service port. Nothing else is reached from outside.
-pub fn an_ingress_leads_to_the_gate(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn an_ingress_leads_to_the_gate(objects: &[Value], findings: &mut Findings) {
     let gate = json!({"service": {"name": "gate", "port": {"name": "http"}}});
     for ingress in of_kind(objects, "Ingress") {
         let spec = &ingress["spec"];
@@ -136,12 +127,10 @@ pub fn an_ingress_leads_to_the_gate(objects: &[Value]) -> Findings {
         let inside = spec["type"].is_null() || spec["type"] == "ClusterIP";
         findings.unless(inside && spec["externalIPs"].is_null(), format!("{name} is outside"));
     }
-    findings
 }
 
 /// Each of them to a workload, by ports that it has.
-pub fn services_lead_to_pods(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn services_lead_to_pods(objects: &[Value], findings: &mut Findings) {
     for service in of_kind(objects, "Service") {
         let name = name_of(service);
         let selector = json!({"matchLabels": service["spec"]["selector"]});
@@ -158,5 +147,4 @@ pub fn services_lead_to_pods(objects: &[Value]) -> Findings {
             findings.unless(found, format!("{name}: no port {}", port["targetPort"]));
         }
     }
-    findings
 }

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::POLICIES;
+use super::{Findings, POLICIES};
 use crate::rendered::{name_of, rendered};
 
-/// The policy, the overlay, the object, what in it, and what stands there instead.
+/// The policy, the overlay, the object, what in it, and what is there instead.
 type Planted = (&'static str, &'static str, (&'static str, &'static str), &'static str, Value);
 
 const POD: &str = "/spec/template/spec";
@@ -17,7 +17,7 @@ const BLOCK: &str = "/spec/egress/0/to/0/ipBlock";
 fn planted() -> Vec<Planted> {
     let admission = ("Deployment", "admission");
     let policy = |name| ("NetworkPolicy", name);
-    let anybody = json!([{"namespaceSelector": {}}]);
+    let any_pod = json!([{"namespaceSelector": {}}]);
     let leads = json!({"service": {"name": "admission", "port": {"name": "service"}}});
     let in_dev = |policy, object, at, value| (policy, "overlays/dev", object, at, value);
     let in_prod = |policy, object, at, value| (policy, "overlays/prod", object, at, value);
@@ -65,13 +65,13 @@ fn planted() -> Vec<Planted> {
             "/spec/policyTypes",
             json!(["Ingress"]),
         ),
-        in_dev("protected", policy("protected"), "/spec/ingress/0/from", anybody.clone()),
+        in_dev("protected", policy("protected"), "/spec/ingress/0/from", any_pod.clone()),
         in_dev("protected", policy("metrics"), "/spec/podSelector", json!({})),
         in_dev("protected", ("Deployment", "concert"), labels, json!({})),
-        in_dev("service port", policy("admission"), "/spec/ingress/1/from", anybody.clone()),
+        in_dev("service port", policy("admission"), "/spec/ingress/1/from", any_pod.clone()),
         in_dev("service port", policy("admission"), "/spec/ingress/0/ports", json!([])),
         in_dev("service port", policy("admission"), FROM_1, backend),
-        in_dev("metrics port", policy("metrics"), "/spec/ingress/0/from", anybody),
+        in_dev("metrics port", policy("metrics"), "/spec/ingress/0/from", any_pod),
         in_dev("metrics port", policy("metrics"), "/spec/ingress/0/from", json!([])),
         in_dev("metrics port", policy("metrics"), "/spec/ingress/0/from/0", prometheus),
         in_prod("ways out", policy("external-store"), "/spec/egress/0/to", json!([])),
@@ -114,7 +114,7 @@ fn planted() -> Vec<Planted> {
     ]
 }
 
-/// Puts a value where a pointer leads, also where nothing stood.
+/// Puts a value where a pointer leads, also where nothing was.
 fn put(object: &mut Value, pointer: &str, value: Value) {
     let (parent, last) = pointer.rsplit_once('/').unwrap();
     let parent = object.pointer_mut(parent).unwrap_or_else(|| panic!("nothing at {pointer}"));
@@ -143,7 +143,7 @@ fn each_policy_finds_what_is_planted_for_it() {
         let object = found.find(is_it).unwrap();
         put(object, &pointer, value.clone());
         let (_, check) = POLICIES.iter().find(|(known, _)| known == policy).unwrap();
-        let findings = check(&objects).0;
+        let findings = Findings::of(*check, &objects);
         assert!(!findings.is_empty(), "{policy}: {kind} {name}: {pointer} = {value}");
     }
     for (name, _) in POLICIES {

@@ -6,8 +6,7 @@ use super::Findings;
 use crate::rendered::{containers, find, items, name_of, of_kind, pod, workloads};
 
 /// The Pod Security Standard "restricted", and the namespace that enforces it.
-pub fn restricted(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn restricted(objects: &[Value], findings: &mut Findings) {
     for namespace in of_kind(objects, "Namespace") {
         let enforced = &namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
         findings.unless(enforced == "restricted", "the namespace does not enforce it");
@@ -42,23 +41,19 @@ pub fn restricted(objects: &[Value]) -> Findings {
             findings.unless(on_host == 0, format!("{name}: hostPort"));
         }
     }
-    findings
 }
 
-pub fn read_only_root(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn read_only_root(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects) {
         for container in containers(workload) {
             let is_read_only = container["securityContext"]["readOnlyRootFilesystem"] == true;
             findings.unless(is_read_only, name_of(workload));
         }
     }
-    findings
 }
 
 /// An account of its own for each, and nothing of it in the pod.
-pub fn no_token(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn no_token(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects) {
         let (name, pod) = (name_of(workload), pod(workload));
         let is_off = pod["automountServiceAccountToken"] == false;
@@ -70,7 +65,6 @@ pub fn no_token(objects: &[Value]) -> Findings {
         // Nor the addresses of all services of the namespace.
         findings.unless(pod["enableServiceLinks"] == false, format!("{name}: enableServiceLinks"));
     }
-    findings
 }
 
 /// A quantity in thousandths: "250m", "2", "64Mi".
@@ -82,8 +76,7 @@ fn quantity(value: &Value) -> Option<u64> {
     Some(digits.parse::<u64>().ok()? * factor)
 }
 
-pub fn limits(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn limits(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects) {
         for container in containers(workload) {
             for resource in ["cpu", "memory"] {
@@ -94,13 +87,11 @@ pub fn limits(objects: &[Value]) -> Findings {
             }
         }
     }
-    findings
 }
 
 /// Three each. Those of our services ask the metrics port, and whether it lives never asks what
 /// else it needs: an outage of the store would else restart everything.
-pub fn probes(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn probes(objects: &[Value], findings: &mut Findings) {
     // What comes to an end by itself is not restarted and is not called.
     for workload in workloads(objects).filter(|workload| workload["kind"] != "Job") {
         let name = name_of(workload);
@@ -119,12 +110,10 @@ pub fn probes(objects: &[Value]) -> Findings {
             }
         }
     }
-    findings
 }
 
 /// From a registry that is named, of a version that is named; ours of this very version.
-pub fn images(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn images(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects) {
         for container in containers(workload) {
             let image = container["image"].as_str().unwrap_or_default();
@@ -139,5 +128,4 @@ pub fn images(objects: &[Value]) -> Findings {
             findings.unless(!is_ours || tag == env!("CARGO_PKG_VERSION"), image);
         }
     }
-    findings
 }

@@ -10,8 +10,7 @@ const DOCUMENTATION: [&str; 4] = ["192.0.2.", "198.51.100.", "203.0.113.", "2001
 
 /// A client in a trusted network can invent any address. So what is shipped for production trusts a
 /// placeholder, and the gate of the development overlay trusts no proxy before it.
-pub fn none_is_trusted_that_the_user_did_not_name(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn none_is_trusted_that_the_user_did_not_name(objects: &[Value], findings: &mut Findings) {
     let is_placeholder = |network: &str| DOCUMENTATION.iter().any(|it| network.starts_with(it));
     let text = |name: &str, file: &str| {
         let map = find(objects, "ConfigMap", name);
@@ -24,12 +23,11 @@ pub fn none_is_trusted_that_the_user_did_not_name(objects: &[Value]) -> Findings
     }
     // Nothing but the gate reaches admission in the development overlay, which has its Redis too.
     if of_kind(objects, "StatefulSet").next().is_some() {
-        return findings;
+        return;
     }
     let config: toml::Table = text("anteroom-config", "anteroom.toml").parse().unwrap();
     let trusted = config["admission"]["trusted_proxies"].as_array().unwrap();
     for network in trusted {
         findings.unless(network.as_str().is_some_and(is_placeholder), network);
     }
-    findings
 }

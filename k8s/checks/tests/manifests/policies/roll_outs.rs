@@ -13,8 +13,7 @@ fn has_several(objects: &[Value], workload: &Value) -> bool {
     scaled || workload["spec"]["replicas"].as_u64().is_some_and(|replicas| replicas > 1)
 }
 
-pub fn rolls_without_a_gap(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn rolls_without_a_gap(objects: &[Value], findings: &mut Findings) {
     for workload in of_kind(objects, "Deployment") {
         let (name, spec) = (name_of(workload), &workload["spec"]);
         let scaled_by = of_kind(objects, "HorizontalPodAutoscaler").find(|it| name_of(it) == name);
@@ -41,7 +40,6 @@ pub fn rolls_without_a_gap(objects: &[Value]) -> Findings {
             findings.unless(found, format!("{name}: spread over {key}"));
         }
     }
-    findings
 }
 
 /// Seconds of a value such as "15s".
@@ -49,9 +47,8 @@ fn seconds(value: &str) -> Option<u64> {
     value.strip_suffix('s')?.parse().ok()
 }
 
-/// First out of the Service, then told, then drained, then ended; and killed after that only.
-pub fn ends_in_time(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+/// First out of the Service, then signalled, then drained, then ended; and killed after that only.
+pub fn ends_in_time(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects) {
         let (name, pod) = (name_of(workload), pod(workload));
         let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap_or_default();
@@ -84,14 +81,12 @@ pub fn ends_in_time(objects: &[Value]) -> Findings {
         findings.unless(holds, format!("{name}: {needs} s of {grace} s of grace"));
     }
     let admission = find(objects, "Deployment", "admission");
-    let told = admission.is_some_and(|it| it.to_string().contains("ADMISSION__DRAIN_DELAY"));
-    findings.unless(told, "admission: drain_delay is 0s by default");
-    findings
+    let drains = admission.is_some_and(|it| it.to_string().contains("ADMISSION__DRAIN_DELAY"));
+    findings.unless(drains, "admission: drain_delay is 0s by default");
 }
 
 /// A StatefulSet ends the old one before it starts the new one.
-pub fn never_two_stores(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn never_two_stores(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects).filter(|workload| name_of(workload) == "redis") {
         findings.unless(workload["kind"] == "StatefulSet", "redis: no StatefulSet");
         findings.unless(workload["spec"]["replicas"] == 1, "redis: replicas");
@@ -100,5 +95,4 @@ pub fn never_two_stores(objects: &[Value]) -> Findings {
             claims.iter().any(|it| it["spec"]["accessModes"] == json!(["ReadWriteOnce"]));
         findings.unless(is_alone, "redis: no volume of its own");
     }
-    findings
 }

@@ -20,8 +20,7 @@ const NOT_PUBLIC: [&str; 9] = [
 const NOT_PUBLIC_V6: [&str; 4] = ["::1/128", "fc00::/7", "fe80::/10", "ff00::/8"];
 
 /// By pods or by addresses. DNS alone is anywhere.
-pub fn each_names_where_it_leads(objects: &[Value]) -> Findings {
-    let mut findings = Findings::default();
+pub fn each_names_where_it_leads(objects: &[Value], findings: &mut Findings) {
     for policy in of_kind(objects, "NetworkPolicy").filter(|policy| name_of(policy) != "dns") {
         for rule in items(&policy["spec"]["egress"]) {
             let (name, to) = (name_of(policy), items(&rule["to"]));
@@ -53,5 +52,4 @@ pub fn each_names_where_it_leads(objects: &[Value]) -> Findings {
             }
         }
     }
-    findings
 }

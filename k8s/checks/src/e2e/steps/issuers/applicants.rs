@@ -1,5 +1,5 @@
 //! Applicants to the event, whose backend applies for them on the service port, and who ask at the
-//! gate what has become of it; the witness judges what they were told.
+//! gate what has become of it; the witness judges the answers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,7 +24,7 @@ use crate::{
 
 /// So many ask at once.
 const AT_ONCE: usize = 16;
-/// Who is told nothing asks again, so often.
+/// How often a call without an answer is repeated.
 const TRIES: usize = 20;
 const AGAIN: Duration = Duration::from_millis(500);
 /// Every so many of them apply twice.
@@ -39,7 +39,7 @@ pub struct Event {
     pub dead: u64,
 }
 
-/// Everybody who applies.
+/// All visitors who apply.
 pub struct Applicants {
     service: Forward,
     gate: Forward,
@@ -116,7 +116,7 @@ impl Applicants {
         stream::iter(tokens).for_each_concurrent(AT_ONCE, ask).await;
     }
 
-    /// Asks until something is told.
+    /// Repeats the call until there is an answer.
     async fn hear(&self, visitor: u32, call: Call, request: impl Fn() -> RequestBuilder) {
         for _ in 0..TRIES {
             let sent = self.now();
@@ -145,7 +145,7 @@ impl Applicants {
     /// What the witness says of an event of this stock that is over.
     pub fn verdict(&self, stock: u64) -> Verdict {
         let record = self.record();
-        let told = |is: fn(&Line) -> bool| {
+        let count = |is: fn(&Line) -> bool| {
             let lines = record.lines.iter().filter(|line| is(line));
             lines.map(|line| line.visitor).collect::<BTreeSet<_>>().len() as u64
         };
@@ -153,9 +153,9 @@ impl Applicants {
         let violations = check_ended(&record.lines, of);
         Verdict {
             stock,
-            issued: told(|line| matches!(line.outcome, Outcome::Issued { .. })),
-            sold_out: told(|line| line.outcome == Outcome::SoldOut && line.status == Some(200)),
-            refused: told(|line| line.status == Some(409)),
+            issued: count(|line| matches!(line.outcome, Outcome::Issued { .. })),
+            sold_out: count(|line| line.outcome == Outcome::SoldOut && line.status == Some(200)),
+            refused: count(|line| line.status == Some(409)),
             violations: violations.iter().map(|it| it.report(&record.lines)).collect(),
         }
     }
@@ -167,7 +167,7 @@ async fn heard(request: RequestBuilder) -> Option<(u16, Vec<u8>)> {
     Some((status, answer.bytes().await.ok()?.to_vec()))
 }
 
-/// What applicants were told in the end.
+/// What applicants knew in the end.
 pub struct Verdict {
     stock: u64,
     issued: u64,
@@ -177,7 +177,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The stock went to as many, and nothing was told that promise 9 forbids.
+    /// The stock went to as many, and no answer was one that promise 9 forbids.
     pub fn held(&self) -> bool {
         self.issued == self.stock && self.violations.is_empty()
     }

@@ -92,7 +92,7 @@ async fn change(run: &Run, applicants: &Applicants) -> anyhow::Result<Vec<Line>>
         settled(&run.kubectl, ISSUER).await?;
         let took = began.elapsed();
         let look = applicants.look().await?;
-        // More than those who are there can have is in nobody's hands.
+        // More than those who are there can have is in no issuer's hands.
         let held = look.claimed <= replicas * IN_HAND && look.pending > 0;
         let says = format!(
             "in hand before {}, after {}; issued {} to {}; {} wait",

@@ -8,25 +8,27 @@ use tokio::time::sleep;
 
 use crate::{configuration::POOL, forward::Forward, run::Run};
 
-/// Whoever is not answered asks again, by the same name.
+/// A call without an answer is repeated, by the same name.
 const AGAIN: Duration = Duration::from_millis(500);
 const TRIES: usize = 20;
 const AMOUNT: u64 = 700;
 /// What a hold pays in the end.
 const SETTLED: u64 = 300;
 
-/// The pool, and what was told of it.
+/// The pool, and what its answers add up to.
 pub struct Money {
     service: Forward,
     key: String,
     paid_before: u64,
-    told: Cell<(u64, u64)>,
+    /// Calls, and what they paid.
+    answered: Cell<(u64, u64)>,
 }
 
 impl Money {
     pub async fn of(run: &Run) -> anyhow::Result<Self> {
         let service = Forward::open(&run.kubectl, "service/admission", 8081).await?;
-        let money = Self { service, key: run.key.clone(), paid_before: 0, told: Cell::new((0, 0)) };
+        let answered = Cell::new((0, 0));
+        let money = Self { service, key: run.key.clone(), paid_before: 0, answered };
         let paid_before = money.paid().await?;
         Ok(Self { paid_before, ..money })
     }
@@ -49,20 +51,20 @@ impl Money {
             } else {
                 self.call("DELETE", &hold, &Value::Null).await?;
             }
-            let (calls, paid) = self.told.get();
-            self.told.set((calls + 3, paid + AMOUNT + if settles { SETTLED } else { 0 }));
+            let (calls, paid) = self.answered.get();
+            self.answered.set((calls + 3, paid + AMOUNT + if settles { SETTLED } else { 0 }));
         }
         Ok(())
     }
 
-    /// What the ledger says, beside what was told.
+    /// What the ledger says, beside what the answers said.
     pub async fn audit(&self) -> anyhow::Result<(String, bool)> {
         let audit = self.service.request("POST", &format!("/v1/admin/pools/{POOL}/audit"));
         let audit = audit.bearer_auth(&self.key).send().await?.error_for_status()?;
         let audit: Value = audit.json().await?;
         let paid = self.paid().await? - self.paid_before;
-        let (calls, told) = self.told.get();
-        let drift = i128::from(paid) - i128::from(told);
+        let (calls, answered) = self.answered.get();
+        let drift = i128::from(paid) - i128::from(answered);
         let held = audit["holds"] == true
             && audit["missing"] == 0
             && audit["computed"] == audit["kept"]

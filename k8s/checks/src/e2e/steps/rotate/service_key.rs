@@ -36,20 +36,15 @@ pub async fn all_steps(run: &Run) -> anyhow::Result<()> {
         let both = async |way: &Forward| Ok(takes(way, &old).await? && takes(way, &new).await?);
         service.all("both keys at each admission", both).await
     };
-    let (took, _, seen) = run.under_load(adds).await?;
-    let held = took < IN_FORCE_WITHIN && seen.undisturbed();
-    let says = "every admission takes both";
-    run.add(Line::new("add key", says, Some(held)).took(took).under(seen));
+    run.in_force("add key", "every admission takes both", adds).await?;
 
     let hands_over = async {
         write_secret(run, SECRET, OLD, &new).await?;
         run.kubectl.run(&["rollout", "restart", SHOP]).await?;
         settled(&run.kubectl, SHOP).await
     };
-    let (_, took, seen) = run.under_load(hands_over).await?;
-    let held = seen.undisturbed();
     let says = "the shop is rolled out with the new one";
-    run.add(Line::new("hand key over", says, Some(held)).took(took).under(seen));
+    run.undisturbed("hand key over", says, hands_over).await?;
 
     let removes = async {
         run.configuration().remove_key(OLD);
@@ -81,7 +76,7 @@ async fn new_key(run: &Run) -> anyhow::Result<(String, String)> {
     word("ark1.").zip(word("sha256:")).with_context(|| format!("new-key printed {printed}"))
 }
 
-/// Whether an admission knows the key: it asks for it before it looks for the place.
+/// Whether an admission knows the key, which it checks before it looks for the place.
 async fn takes(way: &Forward, key: &str) -> anyhow::Result<bool> {
     let renew = way.request("POST", &format!("/v1/queues/{QUEUE}/places/none/renew"));
     let answer = status(renew.bearer_auth(key)).await?;
@@ -89,7 +84,7 @@ async fn takes(way: &Forward, key: &str) -> anyhow::Result<bool> {
     Ok(answer != 401)
 }
 
-/// A visitor leaves the shop, which tells admission so by its key.
+/// A visitor leaves the shop, which ends the visit at admission by its key.
 async fn shop_ends_a_visit(run: &Run) -> anyhow::Result<bool> {
     let way = Forward::open(&run.kubectl, "service/admission", 8080).await?;
     let gate = Forward::open(&run.kubectl, "service/gate", 80).await?;

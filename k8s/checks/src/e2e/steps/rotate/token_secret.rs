@@ -1,4 +1,4 @@
-//! A token secret is rotated as docs/KUBERNETES.md tells: append the new one, move it to the front,
+//! A token secret is rotated as in docs/KUBERNETES.md: append the new one, move it to the front,
 //! and once no token of the old one is left take that away.
 
 use std::time::Duration;
@@ -23,7 +23,7 @@ const KEY: &str = "token_secrets";
 /// No visit of this load lasts as long: all tokens are of the new secret then.
 const ALL_ANEW: Duration = Duration::from_secs(40);
 
-/// All steps; nobody is to notice.
+/// All steps; no visitor is to notice.
 pub async fn all_steps(run: &Run) -> anyhow::Result<()> {
     let old = super::read_secret(run, SECRET, KEY).await?;
     let new = hex(&rand::rng().random::<[u8; 32]>());
@@ -37,10 +37,7 @@ pub async fn all_steps(run: &Run) -> anyhow::Result<()> {
         write(run, &format!("{old}\n{new}\n")).await?;
         metrics.more_accepted("the second secret at each admission", &accepted).await
     };
-    let (took, _, seen) = run.under_load(appends).await?;
-    let held = took < IN_FORCE_WITHIN && seen.undisturbed();
-    let says = "every admission takes tokens of both";
-    run.add(Line::new("append secret", says, Some(held)).took(took).under(seen));
+    run.in_force("append secret", "every admission takes tokens of both", appends).await?;
 
     let moves = async {
         write(run, &format!("{new}\n{old}\n")).await?;
@@ -63,11 +60,8 @@ pub async fn all_steps(run: &Run) -> anyhow::Result<()> {
         let refuses = async |way: &Forward| anyhow::Ok(!is_taken(way, &before).await?);
         public.all("the old secret is out at each admission", refuses).await
     };
-    let (took, _, seen) = run.under_load(removes).await?;
-    let held = took < IN_FORCE_WITHIN && seen.undisturbed();
     let says = "no admission takes an old token; no visitor has one";
-    run.add(Line::new("remove secret", says, Some(held)).took(took).under(seen));
-    Ok(())
+    run.in_force("remove secret", says, removes).await
 }
 
 async fn write(run: &Run, secrets: &str) -> anyhow::Result<()> {
@@ -78,7 +72,7 @@ async fn write(run: &Run, secrets: &str) -> anyhow::Result<()> {
 async fn join_and_leave(way: &Forward) -> anyhow::Result<(Place, Vec<u8>)> {
     let place = Place::join(way).await?;
     place.leave(way).await?;
-    // The id of the key stands in its first four bytes.
+    // The id of the key is its first four bytes.
     let token = place.token.strip_prefix("art1.").and_then(|it| URL_SAFE_NO_PAD.decode(it).ok());
     let key = token.as_deref().and_then(|token| token.get(..4)).context("a token")?.to_vec();
     Ok((place, key))
