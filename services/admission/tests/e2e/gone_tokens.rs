@@ -1,5 +1,5 @@
-//! A token acts on the place that it names, and on no other of its holder. The token of a place that
-//! has ended counts as no token.
+//! A token acts on the place that it names, and on no other of its holder. The token of a place
+//! that has ended counts as no token.
 
 use std::cell::Cell;
 

@@ -1,4 +1,5 @@
-//! Who joins: an anonymous visitor by a key of its own, or an identified one by what a backend signs.
+//! Who joins: an anonymous visitor by a key of its own, or an identified one by what a backend
+//! signs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,5 @@
-//! `local_answers`: the gateway check answers for places that it knows as active, and for no others.
+//! `local_answers`: the gateway check answers for places that it knows as active, and for no
+//! others.
 
 use std::fmt::Write as _;
 

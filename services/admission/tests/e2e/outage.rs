@@ -1,4 +1,5 @@
-//! Redis is slow, down, or comes back empty: what the gateway check, the visitors and the probes get.
+//! Redis is slow, down, or comes back empty: what the gateway check, the visitors and the probes
+//! get.
 
 use anteroom_testkit::{PATIENCE, Redis, until};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};

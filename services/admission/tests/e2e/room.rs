@@ -70,8 +70,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Starts everything, with these queues in the configuration, for a test in which Redis is never
-    /// down, only slow on a busy machine.
+    /// Starts everything, with these queues in the configuration, for a test in which Redis is
+    /// never down, only slow on a busy machine.
     pub async fn start(queues: &str) -> Self {
         Self::start_with(queues, &PATIENT).await
     }

@@ -176,7 +176,8 @@ async fn search(room: &Room, tokens: &[String]) {
             assert!(!line.contains(MARK), "{place}: {line}");
             for token in tokens {
                 assert!(!line.contains(&**token), "{place}: {line}");
-                // The proof is the end of a token; the part before it names the place without proving it.
+                // The proof is the end of a token; the part before it names the place without
+                // proving it.
                 assert!(!line.contains(&token[token.len() - 16..]), "{place}: {line}");
             }
         }

@@ -94,8 +94,8 @@ async fn promise_05_a_replica_takes_over_a_target_with_its_window() {
     recovers(&room).await;
     let stored_now = stored.snapshot().await.successes;
     let shown = room.shows(ITS_TARGET, |shown| shown["successes"] == stored_now).await;
-    // A report with a degraded reply may have been counted when its answer was lost, so at least; none
-    // of those that failed could be.
+    // A report with a degraded reply may have been counted when its answer was lost, so at least;
+    // none of those that failed could be.
     assert!(shown["successes"].as_u64() > Some(3), "{shown}");
     assert_eq!((&shown["failures"], &shown["state"]), (&json!(4), &json!("open")), "{shown}");
     assert_eq!(shown["latency_p50_ms"], 100, "{shown}");

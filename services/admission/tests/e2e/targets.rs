@@ -1,5 +1,5 @@
-//! Targets (circuit breakers) over HTTP: what backends report, and what they get, also while Redis is
-//! down.
+//! Targets (circuit breakers) over HTTP: what backends report, and what they get, also while Redis
+//! is down.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Clients that are slow on purpose, more of them than there are descriptors: a new connection takes
-//! the place of the one that has been waited on longest.
+//! Clients that are slow on purpose, more of them than there are descriptors: a new connection
+//! takes the place of the one that has been waited on longest.
 //!
 //! Visitors are on a thread of their own: one that is late to speak, since its attackers have the
 //! thread, would be evicted like them.

@@ -112,8 +112,8 @@ async fn promise_10_no_money_moves_after_a_failover_until_an_operator_confirms()
     }
 }
 
-/// What the replica had not received is gone, acknowledged or not; a pool with `on_failover = "hold"`
-/// pays nothing on top of it before an operator has confirmed it.
+/// What the replica had not received is gone, acknowledged or not; a pool with `on_failover =
+/// "hold"` pays nothing on top of it before an operator has confirmed it.
 #[tokio::test]
 async fn promise_10_a_failover_that_loses_movements_pays_nothing_before_an_operator_confirms() {
     let mut primary = Redis::start().await;

@@ -208,8 +208,8 @@ fn call(doors: Doors, random: &mut StdRng) -> (Arc<Callers>, JoinSet<()>) {
     (callers, all)
 }
 
-/// Without faults now: each acknowledged payment and deposit took effect once, and nothing else did;
-/// and the ledger agrees.
+/// Without faults now: each acknowledged payment and deposit took effect once, and nothing else
+/// did; and the ledger agrees.
 async fn ends_well(callers: &Callers, mut random: StdRng) {
     // What a frozen process did late is known now.
     let doubtful = std::mem::take(&mut *callers.doubtful.lock().expect("no other user"));

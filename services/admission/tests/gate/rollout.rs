@@ -126,7 +126,8 @@ async fn no_request_is_lost_through_nginx_without_them() {
     through_nginx(true).await;
 }
 
-/// A client that still gets a connection, also at the very end of the listener, gets an answer on it.
+/// A client that still gets a connection, also at the very end of the listener, gets an answer on
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_connection_gets_an_answer() {
     let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\n");

@@ -118,8 +118,8 @@ async fn a_panic_before_anything_is_awaited_is_the_same() {
     assert_eq!(shell.in_flight.count(), 0);
 }
 
-/// A client that sends its body late, or breaks off, gets an error for it, on every route; and that is no
-/// failure of ours, also where the body takes as long as the whole request may.
+/// A client that sends its body late, or breaks off, gets an error for it, on every route; and that
+/// is no failure of ours, also where the body takes as long as the whole request may.
 #[tokio::test(start_paused = true)]
 async fn a_slow_body_is_the_clients_own_fault() {
     let app = app("request_timeout = \"1s\"");

@@ -126,8 +126,8 @@ async fn promise_12_whom_a_backend_vouches_for_is_judged_by_the_stores_clock_and
     }
 }
 
-/// One window for all: a report to one pod counts at the other, and the clock of Redis alone decides
-/// when the target is half open.
+/// One window for all: a report to one pod counts at the other, and the clock of Redis alone
+/// decides when the target is half open.
 #[tokio::test]
 async fn promise_12_a_target_is_the_same_at_every_pod_whatever_their_clocks_say() {
     let _shared = machine(LIGHT).await;
