@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anteroom_core::queue::{Override, PlaceRef, Queue, Revocations, Rules, Status, Visit};
 
-use super::line::{capacity, join, look, status, tick};
+use super::line::{capacity, join, look, room, status, tick};
 use super::overrides::known_before;
 use super::support::TimedStore;
 
@@ -16,11 +16,11 @@ fn local(most: u64) -> Rules {
 }
 
 /// A queue some time after its birth, which withholds too, and a tick just now.
-async fn queue(world: &TimedStore, rules: Rules) -> Queue {
-    let queue = world.queue("q", rules).await;
+async fn begun(rules: Rules) -> (TimedStore, Queue) {
+    let (world, queue) = room(rules).await;
     world.pass(WITHHELD);
     assert_eq!(tick(&queue).await, 0);
-    queue
+    (world, queue)
 }
 
 /// So many active places.
@@ -53,8 +53,7 @@ async fn is_given_away_later(world: &TimedStore, queue: &Queue, next: PlaceRef) 
 
 #[tokio::test]
 async fn promise_01_a_slot_freed_by_a_leave_is_given_away_150_ms_later() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (world, queue) = begun(local(1)).await;
     let places = active(&queue, 1).await;
     let (next, _) = join(&queue, 1).await;
     queue.leave(places[0]).await.expect("a leave");
@@ -63,8 +62,7 @@ async fn promise_01_a_slot_freed_by_a_leave_is_given_away_150_ms_later() {
 
 #[tokio::test]
 async fn promise_01_a_slot_freed_by_an_eviction_is_given_away_150_ms_later() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (world, queue) = begun(local(1)).await;
     let places = active(&queue, 1).await;
     let (next, _) = join(&queue, 1).await;
     assert_eq!(queue.evict(places[0].ticket).await, Ok(true));
@@ -73,8 +71,7 @@ async fn promise_01_a_slot_freed_by_an_eviction_is_given_away_150_ms_later() {
 
 #[tokio::test]
 async fn promise_01_the_slots_of_a_reset_queue_are_given_away_150_ms_later() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (world, queue) = begun(local(1)).await;
     active(&queue, 1).await;
     queue.reset().await.expect("a reset");
     let (next, place) = join(&queue, 1).await;
@@ -84,8 +81,7 @@ async fn promise_01_the_slots_of_a_reset_queue_are_given_away_150_ms_later() {
 
 #[tokio::test]
 async fn promise_01_who_answered_by_the_rule_is_waited_for_when_it_is_taken_back() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (world, queue) = begun(local(1)).await;
     let places = active(&queue, 1).await;
     let (next, _) = join(&queue, 1).await;
     let off = [Override::LocalAnswers(Some(false))];
@@ -105,10 +101,9 @@ async fn promise_01_who_answered_by_the_rule_is_waited_for_when_it_is_taken_back
 /// for.
 #[tokio::test]
 async fn a_turn_that_is_given_up_and_a_session_that_ends_by_itself_free_the_slot_at_once() {
-    let world = TimedStore::new().await;
     let session = Duration::from_secs(5);
-    let queue =
-        queue(&world, Rules { session_ttl: session, session_max: session, ..local(1) }).await;
+    let (world, queue) =
+        begun(Rules { session_ttl: session, session_max: session, ..local(1) }).await;
     let (first, _) = join(&queue, 0).await;
     let (second, _) = join(&queue, 1).await;
     let (third, _) = join(&queue, 2).await;
@@ -126,10 +121,9 @@ async fn a_turn_that_is_given_up_and_a_session_that_ends_by_itself_free_the_slot
 
 #[tokio::test]
 async fn promise_01_a_leap_of_the_clock_gives_no_slot_away_at_once() {
-    let world = TimedStore::new().await;
     let session = Duration::from_secs(5);
     let rules = Rules { session_ttl: session, session_max: session, ..local(2) };
-    let queue = queue(&world, rules).await;
+    let (world, queue) = begun(rules).await;
     let places = active(&queue, 2).await;
     let (next, _) = join(&queue, 2).await;
     queue.leave(places[0]).await.expect("a leave");
@@ -144,8 +138,7 @@ async fn promise_01_a_leap_of_the_clock_gives_no_slot_away_at_once() {
 
 #[tokio::test]
 async fn a_scheduler_that_is_always_late_still_promotes() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (world, queue) = begun(local(1)).await;
     let late = Duration::from_millis(400);
     world.pass(late);
     let (of, place) = join(&queue, 0).await;
@@ -158,8 +151,7 @@ async fn a_scheduler_that_is_always_late_still_promotes() {
 
 #[tokio::test]
 async fn a_scheduler_that_is_late_every_other_time_still_promotes() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (world, queue) = begun(local(1)).await;
     let (late, in_time) = (Duration::from_millis(300), Duration::from_millis(100));
     world.pass(late);
     let (of, _) = join(&queue, 0).await;
@@ -173,8 +165,7 @@ async fn a_scheduler_that_is_late_every_other_time_still_promotes() {
 
 #[tokio::test]
 async fn a_reading_names_only_places_that_ended_before_the_time() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(5)).await;
+    let (_world, queue) = begun(local(5)).await;
     let places = active(&queue, 4).await;
     let (ready, _) = join(&queue, 4).await;
     let (waiting, _) = join(&queue, 5).await;
@@ -200,8 +191,7 @@ async fn a_reading_names_only_places_that_ended_before_the_time() {
 
 #[tokio::test]
 async fn a_session_that_lowered_rules_cut_is_named_too() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(1)).await;
+    let (_world, queue) = begun(local(1)).await;
     let places = active(&queue, 1).await;
     let before = read(&queue, None).await.version;
     queue.renew(places[0]).await.expect("a renewal");
@@ -214,8 +204,7 @@ async fn a_session_that_lowered_rules_cut_is_named_too() {
 
 #[tokio::test]
 async fn a_reading_says_when_it_does_not_name_all() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(5)).await;
+    let (world, queue) = begun(local(5)).await;
     let places = active(&queue, 5).await;
     let start = read(&queue, None).await.version;
     let whole = async |since| read(&queue, Some(since)).await.whole;
@@ -248,8 +237,7 @@ async fn a_reading_says_when_it_does_not_name_all() {
 #[tokio::test]
 async fn a_reading_of_very_many_is_refused_and_the_list_stays_bounded() {
     const MANY: u64 = 1_500;
-    let world = TimedStore::new().await;
-    let queue = queue(&world, local(MANY)).await;
+    let (world, queue) = begun(local(MANY)).await;
     let places = active(&queue, MANY).await;
     let start = read(&queue, None).await.version;
     for place in &places[..1_000] {
@@ -274,8 +262,7 @@ async fn a_reading_of_very_many_is_refused_and_the_list_stays_bounded() {
 /// An older version knows nothing of the rule and writes the rules in force without it.
 #[tokio::test]
 async fn rules_of_a_version_that_does_not_know_it_mean_off() {
-    let world = TimedStore::new().await;
-    let queue = queue(&world, capacity(1)).await;
+    let (world, queue) = begun(capacity(1)).await;
     known_before(&world, &["state", "reason", "capacity", "session_ttl", "max_waiting"]).await;
     assert!(!queue.snapshot().await.expect("a snapshot").rules.local_answers);
     assert!(!read(&queue, None).await.local_answers);

@@ -10,12 +10,12 @@ use std::{
 };
 
 use anteroom_core::store::{Args, Batch, Config, Error, Lane, Repeat, Script, Sharded};
-use anteroom_testkit::{PATIENCE, Proxy, Redis, until};
+use anteroom_testkit::{PATIENCE, Redis, until};
 use prometheus::Registry;
 use redis::Value;
 
 use crate::support::{
-    Deposit, Deposits, LIST, SCRIPTS, brisk, fresh, open, open_in, opened, patient,
+    Deposit, Deposits, LIST, SCRIPTS, brisk, fresh, open, open_in, opened, patient, proxied,
 };
 
 fn list_key(list: &str) -> Args {
@@ -356,9 +356,7 @@ async fn on_a_single_server_one_lane_serves_all_tags() {
 /// Whether a second run would count twice depends on the items.
 #[tokio::test]
 async fn a_lost_reply_is_requested_again_when_each_item_of_the_call_allows_it() {
-    let redis = Redis::start().await;
-    let proxy = Proxy::start(redis.port()).await;
-    let store = opened(&patient(proxy.url())).await;
+    let (redis, proxy, store) = proxied(patient).await;
     let lanes = Sharded::new(&store, 4, || Deposits, 100);
     let total = async |account: &str| -> i64 {
         redis.run(&["HGET", &format!("test:{{1}}:{account}"), "total"]).await

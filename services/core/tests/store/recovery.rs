@@ -9,7 +9,7 @@ use anteroom_testkit::{Fault, Log, PATIENCE, Proxy, Redis, until};
 use redis::Value;
 use tokio::net::TcpListener;
 
-use crate::support::{add, brisk, echo, open, opened, patient};
+use crate::support::{add, brisk, echo, open, opened, patient, proxied};
 
 async fn down(store: &Store) {
     until("the store is down", PATIENCE, || async { !store.is_up() }).await;
@@ -141,9 +141,7 @@ async fn a_frozen_server_is_noticed_without_calls() {
 
 #[tokio::test]
 async fn a_half_open_link_is_replaced() {
-    let redis = Redis::start().await;
-    let proxy = Proxy::start(redis.port()).await;
-    let store = opened(&brisk(proxy.url())).await;
+    let (_redis, proxy, store) = proxied(brisk).await;
     assert_eq!(proxy.connections(), 1);
     proxy.silence_open();
     until("a call gets through", PATIENCE, || async { echo(&store, "x").await.is_ok() }).await;
@@ -152,9 +150,7 @@ async fn a_half_open_link_is_replaced() {
 
 #[tokio::test]
 async fn a_black_hole_ends_when_it_ends() {
-    let redis = Redis::start().await;
-    let proxy = Proxy::start(redis.port()).await;
-    let store = opened(&brisk(proxy.url())).await;
+    let (_redis, proxy, store) = proxied(brisk).await;
     proxy.set(Fault::Blackhole);
     down(&store).await;
     fails_at_once(&store).await;
@@ -164,9 +160,7 @@ async fn a_black_hole_ends_when_it_ends() {
 
 #[tokio::test]
 async fn resets_and_refusals_are_survived() {
-    let redis = Redis::start().await;
-    let proxy = Proxy::start(redis.port()).await;
-    let store = opened(&patient(proxy.url())).await;
+    let (_redis, proxy, store) = proxied(patient).await;
     for _ in 0..3 {
         proxy.set(Fault::Refuse);
         down(&store).await;

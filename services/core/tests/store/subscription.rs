@@ -1,11 +1,11 @@
 //! Listening to a channel through everything that breaks.
 
 use anteroom_core::store::{Config, Mode, Notice, Store, Subscription};
-use anteroom_testkit::{Cluster, Fault, Log, PATIENCE, PERMISSIONS, Proxy, Redis, Sentinel, until};
+use anteroom_testkit::{Cluster, Fault, Log, PATIENCE, PERMISSIONS, Redis, Sentinel, until};
 use redis::Value;
 use tokio::time::timeout;
 
-use crate::support::{brisk, fresh, opened, patient};
+use crate::support::{brisk, fresh, opened, patient, proxied};
 
 const CHANNEL: &str = "anteroom:v1:event:{coupon}:wake";
 
@@ -83,9 +83,7 @@ async fn each_new_connection_is_a_notice() {
 /// Its own connection goes silent, as one to a machine that is gone; the store's does not.
 #[tokio::test]
 async fn a_connection_that_goes_silent_is_replaced() {
-    let redis = Redis::start().await;
-    let proxy = Proxy::start(redis.port()).await;
-    let store = opened(&brisk(proxy.url())).await;
+    let (redis, proxy, store) = proxied(brisk).await;
     let subscription = listening(&store).await;
     proxy.silence_open();
     connected(&subscription).await;

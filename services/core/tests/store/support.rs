@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use anteroom_core::store::{Args, Batch, Config, Constants, Error, Repeat, Script, Sharded, Store};
-use anteroom_testkit::{Log, PATIENCE, Redis};
+use anteroom_testkit::{Log, PATIENCE, Proxy, Redis};
 use prometheus::Registry;
 use redis::Value;
 
@@ -54,6 +54,14 @@ pub async fn fresh() -> (Redis, Store) {
     let redis = Redis::start().await;
     let store = opened(&patient(redis.url())).await;
     (redis, store)
+}
+
+/// A server of its own, a proxy before it, and a store that goes through it.
+pub async fn proxied(config: impl FnOnce(String) -> Config) -> (Redis, Proxy, Store) {
+    let redis = Redis::start().await;
+    let proxy = Proxy::start(redis.port()).await;
+    let store = opened(&config(proxy.url())).await;
+    (redis, proxy, store)
 }
 
 pub fn keys(tag: &str) -> Args {

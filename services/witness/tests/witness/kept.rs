@@ -42,21 +42,21 @@ fn promise_05_an_end_for_no_reason_is_caught() {
     look(inside(), "completed").breaks(5, "no call ended it", &[3, 4]);
     look(inside(), "evicted").breaks(5, "no call ended it", &[3, 4]);
     look(inside(), "unclaimed").breaks(5, "was claimed", &[3, 4]);
-    look(inside(), "expired").breaks(5, "was to stand longer", &[3, 4]);
-    look(one(), "abandoned").breaks(5, "was to stand longer", &[1, 2]);
+    look(inside(), "expired").breaks(5, "was to last longer", &[3, 4]);
+    look(one(), "abandoned").breaks(5, "was to last longer", &[1, 2]);
     // A turn would have lapsed by then; a place in line is present for ten minutes after a look,
     // and for one after the join.
     let late = |story: Story, at| story.looks(1, (at, at + 2), 1, gone("abandoned"));
     let looked = || one().looks(1, (50, 52), 1, waiting(9));
-    late(looked(), 7_000).breaks(5, "was to stand longer", &[2, 3]);
-    late(looked(), 599_000).breaks(5, "was to stand longer", &[2, 3]);
+    late(looked(), 7_000).breaks(5, "was to last longer", &[2, 3]);
+    late(looked(), 599_000).breaks(5, "was to last longer", &[2, 3]);
     late(looked(), 601_000).is_clean();
-    late(one(), 59_000).breaks(5, "was to stand longer", &[1, 2]);
+    late(one(), 59_000).breaks(5, "was to last longer", &[1, 2]);
     late(one(), 61_000).is_clean();
     let left = || inside().leaves(1, (150, 900), 1).unanswered();
     look(left(), "completed").is_clean();
     // A place that is given up ends for no other reason.
-    look(left(), "expired").breaks(5, "was to stand longer", &[3, 5]);
+    look(left(), "expired").breaks(5, "was to last longer", &[3, 5]);
 }
 
 #[test]
