@@ -10,10 +10,6 @@ use jiff::{
 const DAY_SECONDS: u64 = 86_400;
 
 /// Reads a duration. A day has 24 hours; months and years have no length.
-///
-/// # Errors
-///
-/// What is wrong with the text.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let span = text.trim().parse::<Span>();
     let span = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()));

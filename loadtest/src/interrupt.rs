@@ -9,10 +9,6 @@ const KILLED: i32 = 130;
 /// at once.
 ///
 /// Must be called inside a Tokio runtime.
-///
-/// # Errors
-///
-/// When the signals cannot be watched.
 pub fn watch() -> std::io::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     // Goose takes Ctrl-C for itself, unless it is taken already; what is registered last, here,

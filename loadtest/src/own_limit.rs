@@ -2,7 +2,7 @@
 //! say nothing of the service: no plan follows from them.
 //!
 //! All limits are judged here: file descriptors, local ports, memory, the name server, lateness,
-//! processor time. Every command asks here.
+//! processor time. Every command uses it.
 
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
@@ -107,10 +107,6 @@ impl OwnLimit {
 
 /// Raises the descriptor limit of this process as far as it may, and returns how many connections
 /// it may have open at once.
-///
-/// # Errors
-///
-/// When the limit cannot be read.
 pub fn connections() -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     // A limit that cannot be raised stays as it is.
@@ -162,7 +158,7 @@ struct Second {
 
 impl Second {
     fn begins() -> Self {
-        // The own process can always be asked.
+        // Of the own process it is always known.
         let own = getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
             let times = [usage.user_time(), usage.system_time()];
             times.map(|time| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6).iter().sum()

@@ -38,7 +38,7 @@ pub struct Progress {
     what: String,
     /// None elsewhere than on a terminal.
     bar: Option<ProgressBar>,
-    said: Mutex<Instant>,
+    last: Mutex<Instant>,
     steps: u64,
 }
 
@@ -51,19 +51,19 @@ impl Progress {
             let style = style.expect("the template is a constant");
             ProgressBar::new(steps).with_prefix(what.clone()).with_style(style)
         });
-        Self { what, bar, said: Mutex::new(Instant::now()), steps }
+        Self { what, bar, last: Mutex::new(Instant::now()), steps }
     }
 
-    /// It has come so far; `detail` is what there is to tell.
+    /// It has come so far; `detail` is what there is to show.
     pub fn at(&self, step: u64, detail: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_position(step);
             bar.set_message(detail());
             return;
         }
-        let mut said = self.said.lock();
-        if said.elapsed() >= LINE_EVERY {
-            *said = Instant::now();
+        let mut last = self.last.lock();
+        if last.elapsed() >= LINE_EVERY {
+            *last = Instant::now();
             let percent = 100 * step.min(self.steps) / self.steps.max(1);
             say(&format!("{}: {percent} %, {}", self.what, detail()));
         }

@@ -112,10 +112,6 @@ impl Part {
     }
 
     /// Writes down what this part has shown, for `merge`; nothing where no others play.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
     pub fn write<R: Serialize>(
         &self,
         folder: &Path,

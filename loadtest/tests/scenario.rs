@@ -1,8 +1,9 @@
 //! Scenarios: what is refused, what a visit does, and the commands on the real binary.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod common;
+
 use std::collections::HashMap;
-use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,12 +11,14 @@ use anteroom_loadtest::client::Fault;
 use anteroom_loadtest::scenario::{Scenario, Visit};
 use hyper::{HeaderMap, StatusCode};
 
+use common::{program, stderr, text};
+
 fn parse(text: &str) -> Result<Scenario, String> {
     Scenario::parse(text, "shop.toml").map_err(|error| error.0)
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_named_with_its_line() {
     let step = "[[steps]]\npath = '/a'\n";
     for (rest, line, rule) in [
         ("colour = 1", 3, "unknown field `colour`"),
@@ -57,13 +60,13 @@ fn what_is_wrong_is_told_with_its_line() {
     }
 }
 
-/// Walks a visit against answers (status and body) by the target that was asked.
+/// Walks a visit against answers (status and body) by the target of the request.
 fn walk(
     scenario: &Arc<Scenario>,
     mut answer: impl FnMut(&str) -> (u16, &'static str),
 ) -> (Vec<(String, bool)>, Result<(), Fault>) {
     let mut visit = Visit::new(scenario, 3);
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     let outcome = loop {
         match visit.turn() {
             Ok(None) => break Ok(()),
@@ -71,7 +74,7 @@ fn walk(
             Ok(Some(turn)) => {
                 let Some(call) = turn.call else { continue };
                 let (status, body) = answer(&call.target);
-                asked.push((format!("{} {}", call.method, call.target), turn.again));
+                requests.push((format!("{} {}", call.method, call.target), turn.again));
                 let status = StatusCode::from_u16(status).unwrap();
                 if let Err(failure) = visit.answered(status, &HeaderMap::new(), body.as_bytes()) {
                     break Err(failure);
@@ -79,7 +82,7 @@ fn walk(
             }
         }
     };
-    (asked, outcome)
+    (requests, outcome)
 }
 
 fn shop() -> Arc<Scenario> {
@@ -100,16 +103,16 @@ fn shop() -> Arc<Scenario> {
 }
 
 #[test]
-fn a_conflict_leads_back_and_what_is_asked_again_is_known() {
+fn a_conflict_leads_back_and_what_is_repeated_is_known() {
     let mut takes = 0;
-    let (asked, outcome) = walk(&shop(), |target| {
+    let (requests, outcome) = walk(&shop(), |target| {
         takes += usize::from(target != "/seats");
         if target == "/seats" { (200, r#"["A \"1\"/ü"]"#) } else { ([409, 201][takes - 1], "") }
     });
     outcome.unwrap();
-    let again: Vec<_> = asked.iter().map(|(_, again)| *again).collect();
+    let again: Vec<_> = requests.iter().map(|(_, again)| *again).collect();
     assert_eq!(again, [false, false, true, true]);
-    assert_eq!(asked[3].0, "POST /seats/A%20%221%22%2F%C3%BC?by=3");
+    assert_eq!(requests[3].0, "POST /seats/A%20%221%22%2F%C3%BC?by=3");
 }
 
 #[test]
@@ -117,12 +120,12 @@ fn a_visit_ends_where_an_answer_is_none() {
     let take = |status| {
         move |target: &str| if target == "/seats" { (200, r#"["a"]"#) } else { (status, "") }
     };
-    let (asked, outcome) = walk(&shop(), take(409));
-    assert_eq!((asked.len(), outcome), (6, Err(Fault::Retries)));
-    let (asked, outcome) = walk(&shop(), take(500));
-    assert_eq!((asked.len(), outcome), (2, Err(Fault::Status)));
-    let (asked, outcome) = walk(&shop(), |_| (200, "[]"));
-    assert_eq!((asked.len(), outcome), (1, Err(Fault::Value)));
+    let (requests, outcome) = walk(&shop(), take(409));
+    assert_eq!((requests.len(), outcome), (6, Err(Fault::Retries)));
+    let (requests, outcome) = walk(&shop(), take(500));
+    assert_eq!((requests.len(), outcome), (2, Err(Fault::Status)));
+    let (requests, outcome) = walk(&shop(), |_| (200, "[]"));
+    assert_eq!((requests.len(), outcome), (1, Err(Fault::Value)));
 }
 
 #[test]
@@ -145,9 +148,9 @@ fn alternatives_are_drawn_by_their_weights() {
     assert_eq!(scenario.think_per_visitor(), Duration::from_millis(2_250));
     let mut ways: HashMap<usize, u32> = HashMap::new();
     for _ in 0..4_000 {
-        let (asked, outcome) = walk(&scenario, |_| (200, ""));
+        let (requests, outcome) = walk(&scenario, |_| (200, ""));
         outcome.unwrap();
-        *ways.entry(asked.len()).or_default() += 1;
+        *ways.entry(requests.len()).or_default() += 1;
     }
     // 3 000 are expected with a standard deviation of 27.
     assert_eq!(ways[&2] + ways[&3], 4_000);
@@ -216,19 +219,11 @@ fn a_visit_keeps_its_cookies() {
     assert_eq!(answer(&[]).as_deref(), Some("c=3; sid=1=2"));
 }
 
-fn run(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest")).args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
 #[test]
 fn check_prints_what_a_visitor_does() {
-    let output = run(&["scenario", "check"]);
+    let output = program("scenario check").output().unwrap();
     assert!(output.status.success());
-    let told = text(&output.stdout);
+    let shown = text(&output.stdout);
     for line in [
         "1. seats",
         "   GET /api/shows/1/seats?state=free",
@@ -236,22 +231,22 @@ fn check_prints_what_a_visitor_does() {
         "   on 409 again from \"seats\", at most 5 times",
         "2 requests and 0s of thinking, when nothing is tried again",
     ] {
-        assert!(told.lines().any(|it| it == line), "{line:?} is not in\n{told}");
+        assert!(shown.lines().any(|it| it == line), "{line:?} is not in\n{shown}");
     }
 }
 
 #[test]
-fn check_tells_a_terminal_nothing_but_text() {
+fn check_sends_a_terminal_nothing_but_text() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");
     let evil = r#""/\u001b]0;owned\u0007\n9. no step\u009b31m""#;
     let step = format!("name = {evil}\n[[steps]]\nname = {evil}\npath = {evil}\n");
     std::fs::write(&file, step + &format!("body = {evil}\nheaders.x = {evil}")).unwrap();
-    let output = run(&["scenario", "check", file.to_str().unwrap()]);
-    let told = text(&output.stdout);
-    assert!(told.chars().all(|char| char == '\n' || !char.is_control()), "{told:?}");
-    assert_eq!(told.matches(r"/\u{1b}]0;owned\u{7}\n9. no step\u{9b}31m").count(), 5, "{told}");
-    assert_eq!(told.lines().count(), 7, "{told}");
+    let output = program("scenario check").arg(file).output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(shown.chars().all(|char| char == '\n' || !char.is_control()), "{shown:?}");
+    assert_eq!(shown.matches(r"/\u{1b}]0;owned\u{7}\n9. no step\u{9b}31m").count(), 5, "{shown}");
+    assert_eq!(shown.lines().count(), 7, "{shown}");
 }
 
 #[test]
@@ -259,13 +254,13 @@ fn a_wrong_file_ends_with_64_and_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");
     std::fs::write(&file, "[[steps]]\npath = '/'\nwait = '1s'").unwrap();
-    let file = file.to_str().unwrap();
-    let output = run(&["scenario", "check", file]);
+    let output = program("scenario check").arg(&file).output().unwrap();
     assert_eq!(output.status.code(), Some(64));
-    let told = text(&output.stderr);
-    assert!(told.contains(&format!("{file}, line 3: unknown field `wait`")), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
-    let output = run(&["scenario", "check", "/none.toml"]);
+    let text = stderr(&output);
+    let rule = format!("{}, line 3: unknown field `wait`", file.display());
+    assert!(text.contains(&rule), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let output = program("scenario check /none.toml").output().unwrap();
     assert_eq!(output.status.code(), Some(64));
-    assert!(text(&output.stderr).contains("/none.toml: "));
+    assert!(stderr(&output).contains("/none.toml: "));
 }

@@ -1,8 +1,10 @@
-//! What `simulate` says of a crowd is what the real services do to the same crowd.
+//! What `simulate` reports of a crowd is what the real services do to the same crowd.
+
+mod common;
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use anteroom_testkit::{Anteroom, PATIENCE};
@@ -11,13 +13,15 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
+use common::{json as read, program, stderr};
+
 const VISITORS: u32 = 1_000;
 const OVER: Duration = Duration::from_secs(20);
 const STAY: Duration = Duration::from_secs(3);
 const LOOKS_EVERY: Duration = Duration::from_secs(1);
 
 /// One visitor, from the join to the end; returns the wait, and of those who come (nine of ten) the
-/// stay. Whom a busy service puts off asks again.
+/// stay. Whom a busy service puts off tries again.
 async fn visit(
     client: reqwest::Client,
     queue: String,
@@ -34,7 +38,7 @@ async fn visit(
     };
     let place = async |request| send(request).await.json::<Value>().await.expect("a place");
     let joined = Instant::now();
-    // Asked again, it is the same place.
+    // Tried again, it is the same place.
     let key = format!("a-secret-of-the-visitor-{number}");
     let join = client.post(format!("{queue}/tokens")).header("idempotency-key", key);
     let mut at = place(join.json(&json!({}))).await;
@@ -100,13 +104,11 @@ async fn real(queue: &str) -> Real {
 }
 
 /// `simulate.json` of these flags.
-fn simulated(flags: &[String], folder: &Path) -> Value {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-    let output = program.arg("simulate").args(flags).arg("--output").arg(folder).output();
-    let output = output.expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = std::fs::read_to_string(folder.join("simulate.json")).expect("a file");
-    serde_json::from_str(&text).expect("JSON")
+fn simulated(flags: &str, folder: &Path) -> Value {
+    let mut program = program(&format!("simulate {flags} --output"));
+    let output = program.arg(folder).output().expect("it runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    read(folder.join("simulate.json"))
 }
 
 /// A real crowd has the machine to itself.
@@ -116,31 +118,26 @@ static MACHINE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// the configuration has them.
 async fn agree(rules: &[(&str, &str)]) {
     let _alone = MACHINE.lock().await;
-    let mut queue = "[queues.concert]\njoins_per_address = \"none\"\n\
-         places_per_address = 0\n"
-        .to_owned();
-    let mut flags: Vec<String> =
-        ["--rate", "50", "--for", "20s", "--even", "--no-shows", "10%", "--claims-after", "0s..1s"]
-            .map(str::to_owned)
-            .into();
+    let mut queue =
+        "[queues.concert]\njoins_per_address = \"none\"\nplaces_per_address = 0\n".to_owned();
+    let mut flags = "--rate 50 --for 20s --even --no-shows 10% --claims-after 0s..1s".to_owned();
     for (name, value) in rules {
         queue.push_str(&format!("{name} = {value}\n"));
-        let flag = format!("--{}", name.replace('_', "-"));
-        flags.extend([flag, value.trim_matches('"').to_owned()]);
+        flags.push_str(&format!(" --{} {}", name.replace('_', "-"), value.trim_matches('"')));
     }
     let Real { waits, stay, deepest } =
         timeout_at(Instant::now() + 4 * PATIENCE, real(&queue)).await.expect("an end");
-    flags.extend(["--stay".to_owned(), format!("{:.0}ms", 1e3 * stay)]);
+    flags.push_str(&format!(" --stay {:.0}ms", 1e3 * stay));
     let folder = tempfile::tempdir().expect("a folder");
     let simulated = simulated(&flags, folder.path());
-    let told = |pointer: &str| simulated.pointer(pointer).and_then(Value::as_f64).expect(pointer);
+    let figure = |pointer: &str| simulated.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     // On average a turn is seen half of that late.
     let late = LOOKS_EVERY.as_secs_f64() / 2.0;
     let quantile = |share: usize| waits[waits.len() * share / 100] - late;
     let pairs = [
-        ("wait p50", told("/wait_seconds/p50/median"), quantile(50)),
-        ("wait p90", told("/wait_seconds/p90/median"), quantile(90)),
-        ("longest line", told("/greatest_depth/median"), deepest as f64),
+        ("wait p50", figure("/wait_seconds/p50/median"), quantile(50)),
+        ("wait p90", figure("/wait_seconds/p90/median"), quantile(90)),
+        ("longest line", figure("/greatest_depth/median"), deepest as f64),
     ];
     let near = |(_, model, truth): &(&str, f64, f64)| (model / truth - 1.0).abs() <= 0.15;
     assert!(pairs.iter().all(near), "simulated and real: {pairs:?}");
@@ -157,22 +154,20 @@ async fn a_simulated_crowd_waits_as_long_as_a_real_one_for_room() {
 }
 
 #[test]
-fn a_simulation_that_is_ended_early_says_so() {
+fn a_simulation_that_is_ended_early_reports_so() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-    program.args(["simulate", "--rate", "400", "--for", "20d", "--batch", "1", "--stay", "1m"]);
-    program.arg("--output").arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let flags = "--rate 400 --for 20d --batch 1 --stay 1m";
+    let mut program = program(&format!("simulate {flags} --output"));
+    program.arg(folder.path()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = program.spawn().expect("it runs");
     // Its first line comes while it runs.
-    let told = BufReader::new(child.stderr.take().expect("piped"));
-    let mut told = told.lines();
-    let first = told.next().expect("progress").expect("text");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let first = lines.next().expect("progress").expect("text");
     assert!(first.contains("visitors"), "{first}");
     kill(Pid::from_raw(child.id().try_into().expect("an id")), Signal::SIGINT).expect("it runs");
-    let rest: Vec<_> = told.map_while(Result::ok).collect();
+    let rest: Vec<_> = lines.map_while(Result::ok).collect();
     assert!(child.wait().expect("an end").success(), "{rest:?}");
-    let text = std::fs::read_to_string(folder.path().join("simulate.json")).expect("a file");
-    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let report = read(folder.path().join("simulate.json"));
     assert_eq!(report["interrupted"], true);
     assert!(report["visitors"]["median"].as_u64().expect("a number") > 0);
     assert!(rest.concat().contains("ended early"), "{rest:?}");
@@ -183,10 +178,7 @@ fn a_simulation_that_is_ended_early_says_so() {
 fn a_simulation_shows_the_spread_of_its_seeds() {
     let folder = tempfile::tempdir().expect("a folder");
     let flags = "--rate 20 --for 2m --capacity 20 --stay exponential:1s";
-    let simulate = |more: &str| {
-        let flags = flags.split(' ').chain(more.split_whitespace());
-        simulated(&flags.map(str::to_owned).collect::<Vec<_>>(), folder.path())
-    };
+    let simulate = |more: &str| simulated(&format!("{flags} {more}"), folder.path());
     let singles: Vec<_> =
         (7..12).map(|seed| simulate(&format!("--seeds 1 --seed {seed}"))).collect();
     let all = simulate("--seed 7");
@@ -215,12 +207,11 @@ fn a_simulation_shows_the_spread_of_its_seeds() {
 fn a_simulation_has_1_to_100_seeds() {
     for (seeds, code) in [("0", 64), ("101", 64), ("100", 0)] {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-        program.args(["simulate", "--rate", "1", "--for", "5s", "--batch", "5", "--stay", "1s"]);
-        let output = program.args(["--seeds", seeds, "--output"]).arg(folder.path()).output();
-        let output = output.expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{seeds}: {told}");
-        assert!(code == 0 || told.contains("1..=100"), "{told}");
+        let flags = format!("--rate 1 --for 5s --batch 5 --stay 1s --seeds {seeds}");
+        let mut program = program(&format!("simulate {flags} --output"));
+        let output = program.arg(folder.path()).output().expect("it runs");
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{seeds}: {text}");
+        assert!(code == 0 || text.contains("1..=100"), "{text}");
     }
 }

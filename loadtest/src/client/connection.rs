@@ -71,10 +71,6 @@ impl Connection {
     }
 
     /// Sends a request once and takes the complete answer. It is closed when that fails.
-    ///
-    /// # Errors
-    ///
-    /// Why there is no complete answer in this time.
     pub async fn send(&mut self, request: Outgoing, within: Duration) -> Result<Answer, Fault> {
         // In memory of its own while it lasts: a visitor who thinks takes a third of it.
         let exchange = Box::pin(self.exchange(request));

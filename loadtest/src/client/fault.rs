@@ -39,7 +39,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether this machine caused it. The service was not asked then.
+    /// Whether this machine caused it. The service had no request then.
     pub fn is_own(self) -> bool {
         matches!(self, Self::Descriptors | Self::Ports | Self::Memory)
     }

@@ -25,10 +25,6 @@ impl Sources {
 
     /// Reads addresses and networks, separated by commas: `127.0.1.0/24`, `10.0.0.5,10.0.0.6`. An
     /// empty text leaves the choice to the kernel.
-    ///
-    /// # Errors
-    ///
-    /// Which part is neither.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut addresses = Vec::new();
         for part in text.split(',').map(str::trim).filter(|_| !text.is_empty()) {
@@ -66,10 +62,6 @@ impl Sources {
     }
 
     /// Those of the family of an address, if connections to it can come from each.
-    ///
-    /// # Errors
-    ///
-    /// Which cannot, and why.
     pub(super) fn to(mut self, to: SocketAddr) -> Result<Self, String> {
         let is_named = !self.is_empty();
         self.0.retain(|from| from.is_ipv4() == to.is_ipv4());

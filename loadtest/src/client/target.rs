@@ -34,10 +34,6 @@ pub struct Target {
 }
 
 /// Reads an address, `http://` or `https://`; `http://` may be left out.
-///
-/// # Errors
-///
-/// Why it is none.
 pub fn address(text: &str) -> Result<Url, String> {
     let rule = "must be an address such as http://127.0.0.1:8090, without user, query and fragment";
     let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
@@ -54,10 +50,6 @@ pub fn address(text: &str) -> Result<Url, String> {
 
 impl Target {
     /// Reads an [`address`]; its path goes before those of the scenario.
-    ///
-    /// # Errors
-    ///
-    /// Why it is none.
     pub fn parse(text: &str) -> Result<Self, String> {
         let url = address(text)?;
         let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];

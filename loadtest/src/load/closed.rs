@@ -2,7 +2,7 @@
 //!
 //! Goose starts and stops the users. Each user has a connection of its own.
 //! Requests go through this program's client, not through Goose's, so both models have the same
-//! faults and limits. A Goose user takes 20 KiB, so one stands for several users of a large load.
+//! faults and limits. A Goose user takes 20 KiB, so one plays several users of a large load.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -41,10 +41,6 @@ pub struct Closed {
 }
 
 /// Plays it.
-///
-/// # Errors
-///
-/// What Goose says.
 pub async fn run(
     scenario: &Arc<Scenario>,
     route: &Arc<Route>,
@@ -69,9 +65,9 @@ pub async fn run(
     let attack = attack(stage)?;
     let goose = tokio::spawn(async move { attack.execute().await.map_err(Box::new) });
     let progress = Progress::new("closed load", u64::try_from(length.as_millis())?);
-    let mut told = tokio::time::interval(Duration::from_millis(200));
+    let mut reports = tokio::time::interval(Duration::from_millis(200));
     while !goose.is_finished() {
-        told.tick().await;
+        reports.tick().await;
         let elapsed = recorder.elapsed();
         progress.at(u64::try_from(elapsed.as_millis())?, || recorder.line());
         if cancelled.is_cancelled() {
@@ -199,8 +195,8 @@ async fn user(stage: Arc<Stage>, number: usize, left: CancellationToken) {
             return;
         }
         let Some(call) = &turn.call else { continue };
-        let asked = walk.ask(&turn, call, Instant::now(), &mut connection, stage.closed.timeout);
-        match stage.stopped.run_until_cancelled(asked).await {
+        let answered = walk.ask(&turn, call, Instant::now(), &mut connection, stage.closed.timeout);
+        match stage.stopped.run_until_cancelled(answered).await {
             None => return,
             Some(None) => {}
             Some(Some(fault)) => {

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2Serializer};
 use serde::{Deserialize, Serialize, de, ser};
 
-use super::Sample;
+use super::{Merge, Sample, merges};
 use crate::client::Fault;
 
 /// Durations, to a thousandth.
@@ -32,7 +32,7 @@ impl Packed {
         let mut durations = Durations::default();
         // It was packed here, or checked when it was read. What is read does not grow by itself.
         if let Ok(packed) = Deserializer::new().deserialize(&mut self.0.as_slice()) {
-            durations.merge(&Durations(packed));
+            durations.merge_with(&Durations(packed));
         }
         durations
     }
@@ -88,12 +88,6 @@ impl Durations {
         self.0.reset();
     }
 
-    /// Adds all of another.
-    pub fn merge(&mut self, other: &Self) {
-        // It grows to any value, and has as many digits.
-        let _ = self.0.add(&other.0);
-    }
-
     /// How many there are.
     pub fn count(&self) -> u64 {
         self.0.len()
@@ -118,6 +112,21 @@ impl Durations {
     /// The longest, to a thousandth; zero of none.
     pub fn max(&self) -> Duration {
         Duration::from_micros(self.0.max())
+    }
+}
+
+impl Merge for Durations {
+    fn merge_with(&mut self, other: &Self) {
+        // It grows to any value, and has as many digits.
+        let _ = self.0.add(&other.0);
+    }
+}
+
+impl Merge for Packed {
+    fn merge_with(&mut self, other: &Self) {
+        let mut all = self.durations();
+        all.merge_with(&other.durations());
+        *self = all.pack();
     }
 }
 
@@ -242,21 +251,11 @@ impl Tally {
         count(&mut self.faults, sample.fault);
     }
 
-    /// Removes requests that failed on this machine: the service was not asked.
+    /// Removes requests that failed on this machine: the service did not get them.
     pub fn forget_own(&mut self) {
         let own = self.faults.iter().filter(|(fault, _)| fault.is_own());
         self.requests -= own.map(|(_, count)| count).sum::<u64>();
         self.faults.retain(|fault, _| !fault.is_own());
-    }
-
-    /// Adds all of another.
-    pub fn merge(&mut self, other: &Self) {
-        self.latency.merge(&other.latency);
-        self.requests += other.requests;
-        self.again += other.again;
-        self.completed += other.completed;
-        add_counts(&mut self.statuses, &other.statuses);
-        add_counts(&mut self.faults, &other.faults);
     }
 
     /// Statuses and kinds of errors with their counts, for people.
@@ -269,16 +268,11 @@ impl Tally {
     }
 }
 
+merges!(Tally { latency, requests, again, completed, statuses, faults });
+
 fn count<K: Ord>(counts: &mut BTreeMap<K, u64>, key: Option<K>) {
     if let Some(key) = key {
         *counts.entry(key).or_default() += 1;
-    }
-}
-
-/// Adds counts to counts.
-pub fn add_counts<K: Ord + Clone>(counts: &mut BTreeMap<K, u64>, others: &BTreeMap<K, u64>) {
-    for (key, count) in others {
-        *counts.entry(key.clone()).or_default() += count;
     }
 }
 
@@ -307,17 +301,6 @@ impl Figures {
         self.steps[sample.step].add(sample, latency, began, ended);
     }
 
-    /// Adds those of another machine, over the same stretch of time.
-    pub fn merge(&mut self, other: &Self) {
-        self.length = self.length.max(other.length);
-        self.total.merge(&other.total);
-        for (own, other) in self.steps.iter_mut().zip(&other.steps) {
-            own.merge(other);
-        }
-        self.visits.merge(&other.visits);
-        self.visits_failed += other.visits_failed;
-    }
-
     /// Requests completed ÷ time, in requests a second.
     pub fn tps(&self) -> f64 {
         self.per_second(self.total.completed)
@@ -330,6 +313,16 @@ impl Figures {
 
     fn per_second(&self, count: u64) -> f64 {
         if self.length.is_zero() { 0.0 } else { count as f64 / self.length.as_secs_f64() }
+    }
+}
+
+impl Merge for Figures {
+    fn merge_with(&mut self, other: &Self) {
+        self.length = self.length.max(other.length);
+        self.total.merge_with(&other.total);
+        self.steps.merge_with(&other.steps);
+        self.visits.merge_with(&other.visits);
+        self.visits_failed.merge_with(&other.visits_failed);
     }
 }
 
@@ -352,7 +345,7 @@ mod tests {
         });
         let read = |text: &str| serde_json::from_str::<Durations>(text).expect("it can be read");
         let mut both = read(&fast);
-        both.merge(&read(&slow));
+        both.merge_with(&read(&slow));
         assert_eq!((both.count(), both.above(Duration::from_secs(4_000))), (2, 1));
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::merges;
+
 /// Fewer visits than these say nothing.
 pub const FEW: u64 = 20;
 
@@ -18,16 +20,7 @@ pub struct SecondHalf {
     pub waiting: [u64; 2],
 }
 
-impl SecondHalf {
-    /// Adds that of another machine.
-    pub fn merge(&mut self, other: &Self) {
-        self.arrived += other.arrived;
-        self.failed += other.failed;
-        for (own, other) in self.waiting.iter_mut().zip(other.waiting) {
-            *own += other;
-        }
-    }
-}
+merges!(SecondHalf { arrived, failed, waiting });
 
 /// The visits that began in one second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -38,9 +31,13 @@ pub(super) struct Cohort {
     stayed: Duration,
 }
 
+merges!(Cohort { begun, ended, completed, stayed });
+
 /// All visits, by the second in which they began.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cohorts(Vec<Cohort>);
+
+merges!(Cohorts { 0 });
 
 impl Cohorts {
     pub(super) fn begins(&mut self, at: Duration) {
@@ -62,17 +59,6 @@ impl Cohorts {
             self.0.resize_with(second + 1, Cohort::default);
         }
         &mut self.0[second]
-    }
-
-    /// Adds those of another machine.
-    pub fn merge(&mut self, other: &Self) {
-        for (second, other) in other.0.iter().enumerate() {
-            let own = self.of(Duration::from_secs(second as u64));
-            own.begun += other.begun;
-            own.ended += other.ended;
-            own.completed += other.completed;
-            own.stayed += other.stayed;
-        }
     }
 
     /// How long a completed visit takes on average, of those that began from this moment of the

@@ -8,12 +8,15 @@
 pub mod closed;
 mod figures;
 mod follow;
+mod merge;
 pub mod open;
 mod record;
 mod sample;
 mod walk;
 
-pub use figures::{Durations, Figures, Millis, Packed, Percentiles, Tally, add_counts, share};
+pub use figures::{Durations, Figures, Millis, Packed, Percentiles, Tally, share};
 pub use follow::{Cohorts, FEW, SecondHalf};
+pub use merge::Merge;
+pub(crate) use merge::merges;
 pub use record::{Measurement, Recorder};
 pub use sample::{Sample, Second, Seconds};

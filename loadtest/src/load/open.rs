@@ -56,10 +56,6 @@ pub struct Open {
 }
 
 /// Plays it.
-///
-/// # Errors
-///
-/// When it is longer than a clock counts.
 pub async fn run(
     scenario: &Arc<Scenario>,
     route: &Arc<Route>,
@@ -67,24 +63,20 @@ pub async fn run(
     cancelled: &CancellationToken,
 ) -> anyhow::Result<Measurement> {
     let progress = Progress::new("open load", u64::try_from(open.length.as_millis())?);
-    let tell = |recorder: &Recorder| {
+    let report = |recorder: &Recorder| {
         let elapsed = u64::try_from(recorder.elapsed().as_millis()).unwrap_or(u64::MAX);
         progress.at(elapsed, || recorder.line());
     };
-    play(scenario, route, open, cancelled, tell).await
+    play(scenario, route, open, cancelled, report).await
 }
 
 /// As [`run`], with a progress display of the caller. When it is dropped, all visits end.
-///
-/// # Errors
-///
-/// When it is longer than a clock counts.
 pub async fn play(
     scenario: &Arc<Scenario>,
     route: &Arc<Route>,
     open: &Open,
     cancelled: &CancellationToken,
-    tell: impl Fn(&Recorder),
+    report: impl Fn(&Recorder),
 ) -> anyhow::Result<Measurement> {
     let steps = scenario.steps.len();
     let recorder = Arc::new(Recorder::new(steps, open.warm_up..open.length));
@@ -115,7 +107,7 @@ pub async fn play(
             }
             Err(_) => recorder.visit_cannot_begin(),
         }
-        tell(&recorder);
+        report(&recorder);
         due = match open.arrivals {
             Arrivals::Even => recorder.started() + open.at(user),
             Arrivals::Poisson => due + open.by_chance(),

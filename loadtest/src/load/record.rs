@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-use super::Figures;
 use super::figures::Durations;
 use super::follow::{Cohorts, SecondHalf};
 use super::sample::{Sample, Seconds};
+use super::{Figures, merges};
 
 /// Takes down what happens, from any task.
 pub struct Recorder {
@@ -19,7 +19,7 @@ pub struct Recorder {
     /// The stretch that is looked at apart, since the start.
     window: Range<Duration>,
     users: AtomicU64,
-    asked: AtomicU64,
+    requests: AtomicU64,
     state: Mutex<Measurement>,
 }
 
@@ -50,8 +50,8 @@ pub struct Measurement {
 }
 
 impl Recorder {
-    /// For a scenario with so many steps; it begins when the first user enters, or is asked for
-    /// its start.
+    /// For a scenario with so many steps; it begins when the first user enters, or its start
+    /// is wanted.
     pub fn new(steps: usize, window: Range<Duration>) -> Self {
         let state = Measurement {
             whole: Figures::of(steps),
@@ -63,7 +63,7 @@ impl Recorder {
             started: OnceLock::new(),
             window,
             users: AtomicU64::new(0),
-            asked: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -109,7 +109,7 @@ impl Recorder {
 
     /// A request is due, and is sent as soon as this program can.
     pub(super) fn request_begins(&self, due: Instant) {
-        self.asked.fetch_add(1, Relaxed);
+        self.requests.fetch_add(1, Relaxed);
         let due = due - self.started();
         let Range { start, end } = self.second_half();
         let [at_start, at_end] = &mut self.state.lock().second_half.waiting;
@@ -187,7 +187,7 @@ impl Recorder {
         state.whole.length = length;
         state.window.length = self.window.end.min(length).saturating_sub(self.window.start);
         state.interrupted = interrupted;
-        state.unanswered = self.asked.load(Relaxed).saturating_sub(state.whole.total.requests);
+        state.unanswered = self.requests.load(Relaxed).saturating_sub(state.whole.total.requests);
         state.clone()
     }
 }
@@ -201,23 +201,18 @@ impl Drop for Present {
     }
 }
 
-impl Measurement {
-    /// Adds that of another machine, which played the same at the same time.
-    pub fn merge(&mut self, other: &Self) {
-        self.whole.merge(&other.whole);
-        self.window.merge(&other.window);
-        self.seconds.merge(&other.seconds);
-        self.visits_begun += other.visits_begun;
-        self.visits_not_begun += other.visits_not_begun;
-        self.interrupted |= other.interrupted;
-        for (own, other) in self.thirds.iter_mut().flatten().zip(other.thirds.iter().flatten()) {
-            own.merge(other);
-        }
-        self.second_half.merge(&other.second_half);
-        self.cohorts.merge(&other.cohorts);
-        self.unanswered += other.unanswered;
-    }
-}
+merges!(Measurement {
+    whole,
+    window,
+    seconds,
+    visits_begun,
+    visits_not_begun,
+    interrupted,
+    thirds,
+    second_half,
+    cohorts,
+    unanswered
+});
 
 #[cfg(test)]
 mod tests {
@@ -254,7 +249,7 @@ mod tests {
             recorder.visit_begins(due);
             recorder.request_begins(due);
         }
-        // Begins its visit with a thought, and has asked nothing yet.
+        // Begins its visit with a thought, and has sent nothing yet.
         recorder.visit_begins(later);
         let measured = recorder.finish(false);
         assert_eq!(measured.second_half.waiting, [2, 3]);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Durations, Packed};
+use super::{Durations, Packed, merges};
 use crate::client::Fault;
 
 /// One request that ended.
@@ -56,19 +56,9 @@ impl Second {
         let millis = latency.quantile(share).as_secs_f64() * 1e3;
         if latency.count() > 0 { millis } else { f64::NAN }
     }
-
-    fn merge(&mut self, other: &Self) {
-        let mut latency = self.latency();
-        latency.merge(&other.latency());
-        *self = Self {
-            users: self.users + other.users,
-            requests: self.requests + other.requests,
-            completed: self.completed + other.completed,
-            errors: self.errors + other.errors,
-            latency: latency.pack(),
-        };
-    }
 }
+
+merges!(Second { users, requests, completed, errors, latency });
 
 /// A run, second by second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,6 +67,9 @@ pub struct Seconds {
     now: Second,
     latency: Durations,
 }
+
+// Those of another machine that are over.
+merges!(Seconds { over });
 
 impl Seconds {
     /// Adds a request that ended so long after the start, when there were so many users.
@@ -96,15 +89,6 @@ impl Seconds {
             let latency = self.latency.pack();
             self.latency.clear();
             self.over.push(Second { users, latency, ..std::mem::take(&mut self.now) });
-        }
-    }
-
-    /// Adds those of another machine that are over.
-    pub fn merge(&mut self, other: &Self) {
-        let length = self.over.len().max(other.over.len());
-        self.over.resize_with(length, Second::default);
-        for (own, other) in self.over.iter_mut().zip(&other.over) {
-            own.merge(other);
         }
     }
 

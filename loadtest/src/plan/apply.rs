@@ -30,10 +30,6 @@ impl Operator {
 
     /// Overrides the rules of the queue, until an operator takes them back, and looks whether they
     /// are in force. What the plan does not know, such as a capacity, stays as it is.
-    ///
-    /// # Errors
-    ///
-    /// When the service port refuses it, cannot be reached, or does not follow the plan.
     pub async fn apply(&self, plan: &Plan) -> anyhow::Result<()> {
         let Plan { batch, interval_ms, pace, capacity, .. } = plan;
         let mut rules = json!({ "batch": batch, "interval_ms": interval_ms, "pace": pace });

@@ -102,13 +102,13 @@ impl Basis {
     }
 
     /// How long a place is ready or active on average: until its turn is seen, and then for the
-    /// stay, or where nobody shows up until the turn lapses.
+    /// stay, or where no visitor shows up until the turn lapses.
     fn taken(&self, stay: Duration) -> Duration {
         let until_seen = SEEN_AFTER.mul_f64(self.show_up);
         until_seen + stay.mul_f64(self.show_up) + self.claim_ttl.mul_f64(1.0 - self.show_up)
     }
 
-    /// The interval that was asked for; a longer one if not even 1 place is promoted in it, and a
+    /// The wanted interval; a longer one if not even 1 place is promoted in it, and a
     /// shorter one if more are than a batch may have.
     fn interval_of(&self, places_per_second: f64) -> Duration {
         let of = |places: u64| {

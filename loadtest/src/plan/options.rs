@@ -1,4 +1,4 @@
-//! What is asked of a command that makes a plan, and what it does with the plan.
+//! The options of a command that makes a plan, and what it does with the plan.
 
 use std::path::Path;
 use std::time::Duration;
@@ -40,12 +40,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Tells a plan and where it comes from.
-    ///
-    /// # Errors
-    ///
-    /// When the plan cannot be written as JSON.
-    pub fn tell(&self, plan: &Plan, basis: &Basis, report: &mut Report) -> anyhow::Result<()> {
+    /// Adds a plan and where it comes from.
+    pub fn show(&self, plan: &Plan, basis: &Basis, report: &mut Report) -> anyhow::Result<()> {
         report.heading("Plan");
         report.text(basis.derivation());
         let fields = rounded_json(serde_json::to_value(plan)?);
@@ -60,11 +56,7 @@ impl Options {
     }
 
     /// Before anything is measured: makes a folder for the reports, in which no plan of an earlier
-    /// run stands beside the report of this one, and looks whether the plan may be set live.
-    ///
-    /// # Errors
-    ///
-    /// As [`report::prepare`] and [`Operator::look`]; when an old plan cannot be removed.
+    /// run is left beside the report of this one, and looks whether the plan may be set live.
     pub async fn prepare(&self, folder: &Path) -> anyhow::Result<()> {
         report::prepare(folder)?;
         for old in [PLAN.to_owned(), self.patch()].map(|file| folder.join(file)) {
@@ -84,10 +76,6 @@ impl Options {
 
     /// Writes `plan.json` and, unless the plan is provisional, the patch into a folder that is
     /// there.
-    ///
-    /// # Errors
-    ///
-    /// When they cannot be written.
     pub fn write(&self, plan: &Plan, folder: &Path) -> anyhow::Result<()> {
         let text = format!("{:#}\n", rounded_json(serde_json::to_value(plan)?));
         std::fs::write(folder.join(PLAN), text)?;
@@ -98,11 +86,7 @@ impl Options {
         Ok(std::fs::write(folder.join(self.patch()), patch(plan, &self.queue))?)
     }
 
-    /// Sets a plan live where that is asked for.
-    ///
-    /// # Errors
-    ///
-    /// As [`Operator::apply`].
+    /// Sets a plan live where that is wanted.
     pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
         let Some(service) = &self.apply else { return Ok(()) };
         Operator::of(service, &self.queue).await?.apply(plan).await?;
@@ -110,7 +94,7 @@ impl Options {
         Ok(())
     }
 
-    /// Says that a plan is not set live where that was asked for.
+    /// Reports that a plan is not set live where that was wanted.
     pub fn refuse(&self, why: &str) {
         if self.apply.is_some() {
             say(&format!("the plan was not applied: {why}"));

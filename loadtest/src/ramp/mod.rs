@@ -18,7 +18,7 @@ use crate::exit::{Outcome, Usage};
 use crate::interrupt;
 use crate::load::closed::{self, Closed};
 use crate::load::open::{self, Arrivals, Open};
-use crate::load::{Figures, Measurement};
+use crate::load::{Figures, Measurement, Merge as _};
 use crate::own_limit::{self, Cost, MOST_IN_FLIGHT, OwnLimit, Watch};
 use crate::plan::{self, Basis, Pace, Plan, flags};
 use crate::progress::say;
@@ -159,10 +159,6 @@ impl Args {
     }
 
     /// One report of all shares, and the plan that follows.
-    ///
-    /// # Errors
-    ///
-    /// As [`Args::run`].
     pub async fn merged(
         mut self,
         scenario: Arc<Scenario>,
@@ -174,7 +170,7 @@ impl Args {
         self.output = output;
         self.options.prepare(&self.output).await?;
         let whole = shares.into_iter().reduce(|mut whole, share| {
-            whole.measured.merge(&share.measured);
+            whole.measured.merge_with(&share.measured);
             let [of_hold, of_all] = share.costs;
             whole.costs = [whole.costs[0].or_worse(of_hold), whole.costs[1].or_worse(of_all)];
             whole

@@ -1,4 +1,4 @@
-//! What a ramp tells: figures, the plan and where it comes from, and the run over time.
+//! What a ramp reports: figures, the plan and where it comes from, and the run over time.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const SCHEMA_VERSION: u32 = 1;
 const LOAD_NOT_CAPACITY: &str = "load, not capacity: use size";
 
 impl Args {
-    /// Writes the reports and tells the figures on standard error.
+    /// Writes the reports and the figures on standard error.
     pub(super) fn report(&self, run: &Run) -> anyhow::Result<()> {
         let mut report = Report::new(format!("Ramp: {} at {}", run.scenario.name, self.target.url));
         let figures = self.figures(&run.measured);
@@ -32,7 +32,7 @@ impl Args {
         let head = ["step", "requests"].into_iter().chain(Percentiles::head());
         report.rows(head.chain(["errors", "answers"]).collect(), table(&run.scenario, figures));
         if let Some((plan, basis)) = &run.planned {
-            self.options.tell(plan, basis, &mut report)?;
+            self.options.show(plan, basis, &mut report)?;
         }
         report.heading("Over time");
         for (name, plot) in plots(run.measured.seconds.over()) {
@@ -208,8 +208,11 @@ fn table(scenario: &Scenario, figures: &Figures) -> Vec<Vec<String>> {
         cells
     };
     let steps = scenario.steps.iter().zip(&figures.steps);
-    let asked = steps.filter(|(step, _)| step.ask.is_some());
-    asked.map(|(step, tally)| row(&step.name, tally)).chain([row("all", &figures.total)]).collect()
+    let requests = steps.filter(|(step, _)| step.ask.is_some());
+    requests
+        .map(|(step, tally)| row(&step.name, tally))
+        .chain([row("all", &figures.total)])
+        .collect()
 }
 
 fn plots(seconds: &[Second]) -> [(&'static str, Plot); 3] {

@@ -1,4 +1,4 @@
-//! Whether a run has shown what the service bears, or only what it was asked for.
+//! Whether a run has shown what the service bears, or only what load it had.
 //!
 //! Closed: users who are served as fast as ever bring throughput in proportion. From half of the
 //! users to all of them it would double; where it grew by less than half of that, the service (or
@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use crate::load::{Durations, FEW, Measurement, Second, SecondHalf, share};
+use crate::load::{Durations, FEW, Measurement, Merge as _, Second, SecondHalf, share};
 use crate::scenario::Scenario;
 
 /// Closed: so much of the growth of the users, at least, would be a service with room.
@@ -71,7 +71,7 @@ pub fn closed(
     let thinks = scenario.think_per_visitor().as_secs_f64() * 1e3 / scenario.calls_per_visitor();
     let (shown, times) = if thinks > 0.0 {
         let mut latency = Durations::default();
-        half.iter().for_each(|(_, second)| latency.merge(&second.latency()));
+        half.iter().for_each(|(_, second)| latency.merge_with(&second.latency()));
         let requests = half.iter().map(|(_, second)| second.requests).sum();
         let total = &measured.window.total;
         let [of_half, of_most] =
@@ -212,8 +212,8 @@ mod tests {
     fn who_was_not_played_says_nothing_of_the_service() {
         let second_half = SecondHalf { arrived: 300, ..SecondHalf::default() };
         let visits = Measurement { visits_begun: 600, visits_not_begun: 300, ..Default::default() };
-        let told = open(&Measurement { second_half, ..visits });
-        assert!(!told.reached && told.reason.contains("--max-in-flight"), "{told:?}");
+        let judged = open(&Measurement { second_half, ..visits });
+        assert!(!judged.reached && judged.reason.contains("--max-in-flight"), "{judged:?}");
     }
 
     /// Up to so many users in four seconds; 100 requests each second, all of the same latency.
@@ -244,8 +244,8 @@ mod tests {
     #[test]
     fn one_user_or_two_say_nothing_of_the_limit() {
         for users in [1, 2] {
-            let told = judge(ONE, users, &up(users, [20, 20], [47, 48]));
-            assert!(!told.reached && told.reason.contains("fewer than 10 users"), "{told:?}");
+            let judged = judge(ONE, users, &up(users, [20, 20], [47, 48]));
+            assert!(!judged.reached && judged.reason.contains("fewer than 10 users"), "{judged:?}");
         }
         assert!(judge(ONE, 40, &up(40, [20, 40], [100, 100])).reached);
         assert!(!judge(ONE, 40, &up(40, [20, 20], [100, 200])).reached);
@@ -253,7 +253,7 @@ mod tests {
         assert!(!too_few.reached && too_few.reason.contains("too few to say"), "{too_few:?}");
     }
 
-    /// All ask once when they come, and then think: there are no more requests at the top.
+    /// All send a request when they come, and then think: there are no more requests at the top.
     #[test]
     fn throughput_of_who_thinks_is_not_the_limit() {
         assert!(!judge(THINKS, 40, &up(40, [5, 5], [100, 100])).reached);

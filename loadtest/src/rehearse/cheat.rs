@@ -70,7 +70,7 @@ impl FellFor {
 /// What came of a trick, or the call and the answer by which the room fell for it.
 type Tried = Result<Came, (Call, String)>;
 
-/// Tries a trick from a tab whose visitor waits. `spare` is an identity that nobody else has.
+/// Tries a trick from a tab whose visitor waits. `spare` is an identity that no other visitor has.
 pub async fn tries(trick: Trick, tab: &mut Tab, spare: (u32, u32), random: &mut (impl Rng + Send)) {
     let tried = match trick {
         Trick::NoToken => forges(trick, Call::Authorize, None, tab).await,
@@ -96,7 +96,7 @@ pub async fn tries(trick: Trick, tab: &mut Tab, spare: (u32, u32), random: &mut 
 async fn forges(trick: Trick, call: Call, token: Option<String>, tab: &mut Tab) -> Tried {
     let Heard { status, code, .. } = tab.send(call, token.as_deref()).await;
     Ok(match status.and_then(|status| takes(status, &code, trick)) {
-        // Without its store the room may have to pass whoever shows nothing.
+        // Without its store the room may have to pass a visitor who shows nothing.
         Some(true)
             if trick == Trick::NoToken && tab.ask(Call::Place).await.shown == Shown::Nothing =>
         {
@@ -147,8 +147,8 @@ async fn joins_again(tab: &Tab, (visitor, identity): (u32, u32)) -> Tried {
 
 /// Whether an answer takes a token that is no visitor's for one; nothing where it says neither.
 ///
-/// Without a token only a pass does. A forged one is refused for itself: whoever looks for its
-/// place has taken it.
+/// Without a token only a pass does. A forged one is refused for itself: a room that looks for
+/// its place has taken it.
 fn takes(status: u16, code: &str, trick: Trick) -> Option<bool> {
     match status {
         200..300 => Some(true),

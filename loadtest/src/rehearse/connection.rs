@@ -51,9 +51,9 @@ impl Connection {
     /// Waits until the harness may open it. That is no latency of the other side.
     pub async fn ready(&mut self) {
         if self.permit.is_none() {
-            let asked = Instant::now();
+            let began = Instant::now();
             let permit = Arc::clone(&self.stage.permits).acquire_owned().await;
-            self.stage.counts().connection_waits.note(asked.elapsed());
+            self.stage.counts().connection_waits.note(began.elapsed());
             self.permit = Some(permit.expect("the semaphore is never closed"));
         }
     }

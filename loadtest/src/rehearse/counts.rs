@@ -12,7 +12,7 @@ use super::delivery::Deliveries;
 use super::mix::Habit;
 use super::room::Look;
 use crate::client::Fault;
-use crate::load::{Durations, Percentiles, Sample, Second, Seconds, Tally, add_counts};
+use crate::load::{Durations, Merge as _, Percentiles, Sample, Second, Seconds, Tally, merges};
 
 /// How a visit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub struct Counts {
     pub ended: Table<Habit, End>,
     /// From the join to the turn, of all visitors who learnt theirs.
     pub waits: Durations,
-    /// When places were promoted, in milliseconds, since `--follow` said so last.
+    /// When places were promoted, in milliseconds, since the last line of `--follow`.
     pub promoted_ms: Vec<u128>,
     /// Requests to the waiting room.
     pub room: Traffic,
@@ -55,7 +55,7 @@ pub struct Counts {
     pub service: Traffic,
     /// All requests, by the kind of connection.
     pub connections: Deliveries,
-    /// How long visitors waited for a connection of the harness before they asked, in no latency.
+    /// How long visitors waited for a connection of the harness before a request, in no latency.
     pub connection_waits: Durations,
     /// Refusals by code.
     pub refusals: BTreeMap<String, u64>,
@@ -79,6 +79,9 @@ pub struct Traffic {
     pub seconds: Seconds,
 }
 
+// When both have ended.
+merges!(Traffic { total, seconds });
+
 impl Traffic {
     /// Adds a request that was sent at `sent` and ended now, `at` after the start.
     pub fn add(&mut self, at: Duration, sent: Instant, status: Option<u16>, fault: Option<Fault>) {
@@ -91,12 +94,6 @@ impl Traffic {
     /// Ends the seconds up to this moment.
     pub fn end(&mut self, at: Duration) {
         self.seconds.turn(at + Duration::from_secs(1), 0);
-    }
-
-    /// Adds that of another machine, when both have ended.
-    pub fn merge(&mut self, other: &Self) {
-        self.total.merge(&other.total);
-        self.seconds.merge(&other.seconds);
     }
 
     /// As `rehearse.json` shows it. A latency counts from the sending, with the connecting, to the
@@ -126,19 +123,15 @@ impl Counts {
     /// Adds those of another machine.
     pub fn merge(&mut self, other: Self) {
         self.came += other.came;
-        for (habit, ends) in &other.ended {
-            add_counts(self.ended.entry(*habit).or_default(), ends);
-        }
-        for (trick, came) in &other.tricks {
-            add_counts(self.tricks.entry(*trick).or_default(), came);
-        }
-        self.waits.merge(&other.waits);
-        self.room.merge(&other.room);
-        self.service.merge(&other.service);
-        self.connections.merge(&other.connections);
-        self.connection_waits.merge(&other.connection_waits);
-        add_counts(&mut self.refusals, &other.refusals);
-        add_counts(&mut self.joins, &other.joins);
+        self.ended.merge_with(&other.ended);
+        self.tricks.merge_with(&other.tricks);
+        self.waits.merge_with(&other.waits);
+        self.room.merge_with(&other.room);
+        self.service.merge_with(&other.service);
+        self.connections.merge_with(&other.connections);
+        self.connection_waits.merge_with(&other.connection_waits);
+        self.refusals.merge_with(&other.refusals);
+        self.joins.merge_with(&other.joins);
         self.fell_for.extend(other.fell_for);
         // All look at the same room.
         if other.looks.len() > self.looks.len() {
@@ -167,7 +160,7 @@ impl Counts {
         *self.tricks.entry(trick).or_default().entry(came).or_default() += 1;
     }
 
-    /// Whether somebody tried to pass as another, and each way to do so had an answer.
+    /// Whether a cheater tried to pass as another, and each way to do so had an answer.
     pub fn know_of_forgeries(&self) -> bool {
         let forges = |trick: &Trick| {
             matches!(trick, Trick::ForgedToken | Trick::ForeignToken | Trick::NoToken)
@@ -185,7 +178,7 @@ impl Counts {
         self.fell_for.iter().filter(move |it| !it.is_excused(bypass, store_away))
     }
 
-    /// Whether everybody was to pass at any look.
+    /// Whether all were to pass at any look.
     pub fn saw_bypass(&self) -> bool {
         self.looks.iter().flatten().any(|look| look.bypass)
     }
@@ -212,7 +205,7 @@ mod tests {
     use crate::size::objective::Objective;
 
     #[test]
-    fn of_forged_tokens_that_nobody_answers_nothing_is_known() {
+    fn of_forged_tokens_without_an_answer_nothing_is_known() {
         let mut counts = Counts::default();
         assert!(!counts.know_of_forgeries());
         counts.tried(Trick::ForgedToken, Came::Unclear);

@@ -6,7 +6,7 @@ use anteroom_witness::{Call, Heard};
 use serde::{Deserialize, Serialize};
 
 use crate::client::{Answer, Fault};
-use crate::load::add_counts;
+use crate::load::merges;
 use crate::report::list;
 
 /// All requests of a run, to the room and to the service.
@@ -27,7 +27,7 @@ pub struct Delivery {
     /// 500 on.
     pub lost: BTreeMap<String, u64>,
     /// Answered by the room with a 5xx of its own: the store is away or slow, the queue is full or
-    /// closed. Nothing is lost by it, the visitor is told when to ask again.
+    /// closed. Nothing is lost by it, the answer says when to come again.
     pub put_off: u64,
 }
 
@@ -36,16 +36,10 @@ impl Deliveries {
     pub fn add(&mut self, is_kept: bool, answer: &Result<Answer, Fault>) {
         (if is_kept { &mut self.kept } else { &mut self.new }).add(answer);
     }
-
-    /// Adds those of another machine.
-    pub fn merge(&mut self, other: &Self) {
-        for (own, other) in [(&mut self.kept, &other.kept), (&mut self.new, &other.new)] {
-            own.requests += other.requests;
-            own.put_off += other.put_off;
-            add_counts(&mut own.lost, &other.lost);
-        }
-    }
 }
+
+merges!(Deliveries { kept, new });
+merges!(Delivery { requests, lost, put_off });
 
 /// The codes of such answers.
 const PUT_OFF: [&str; 5] =

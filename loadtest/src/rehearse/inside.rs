@@ -17,7 +17,7 @@ use crate::scenario;
 
 impl Visitor {
     /// Uses the service: each request passes the gate first, where there is a waiting room, and
-    /// nobody goes on who does not pass.
+    /// no visitor goes on who does not pass.
     pub async fn inside(&mut self) -> End {
         let stage = Arc::clone(&self.stage);
         let Some(target) = &stage.site.target else {
@@ -57,7 +57,7 @@ impl Visitor {
         if !self.stage.with_room {
             return true;
         }
-        let heard = self.until_told(Call::Authorize).await;
+        let heard = self.until_answered(Call::Authorize).await;
         heard.is_some_and(|heard| heard.status == Some(200))
     }
 

@@ -58,7 +58,7 @@ pub async fn judge(stage: &Stage, over: &CancellationToken, broken: &Cancellatio
     let (record, violations, rules_changed, busiest) = loop {
         let is_last = over.run_until_cancelled(sleep(pause)).await.is_none();
         let under_way = stage.record.take(&mut record);
-        // Whoever was let in by other rules was so before now.
+        // A visitor whom other rules let in came in before now.
         let _ = stage.site.rules.look().await;
         let ((rules, changed), began) = (stage.site.rules.together(), Instant::now());
         let checked = spawn_blocking(move || {

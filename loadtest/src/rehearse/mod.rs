@@ -172,7 +172,7 @@ pub struct Stage {
     asking: RwLock<()>,
 }
 
-/// What both runs share: who is asked, and what is known of them.
+/// What both runs share: the servers, and what is known of them.
 struct Site {
     public: Arc<Route>,
     /// The protected service; without it a visitor only stays.
@@ -228,10 +228,6 @@ impl Rehearse {
     }
 
     /// One report of all shares.
-    ///
-    /// # Errors
-    ///
-    /// As [`Rehearse::run`].
     pub fn merged(&self, shares: Vec<Played>, output: &Path) -> anyhow::Result<Outcome> {
         crate::report::prepare(output)?;
         let whole = shares.into_iter().reduce(Played::merge).context("no share")?;
@@ -242,14 +238,14 @@ impl Rehearse {
         let rehearsal = Rehearsal { args: self, played };
         played.keep_record(output)?;
         if let Some(verdict) = rehearsal.verdict().filter(|_| self.follow) {
-            tell(&verdict);
+            follow_line(&verdict);
         }
         say(&report::verdict(&rehearsal));
         report::document(&rehearsal).write(output, "rehearse", &rehearsal.json())?;
         rehearsal.outcome()
     }
 
-    /// Reaches all who are asked, before the first visitor comes.
+    /// Reaches all servers, before the first visitor comes.
     async fn site(&self) -> anyhow::Result<Site> {
         let scenario = Arc::new(Scenario::read(self.scenario.as_deref())?);
         let route = async |target: &Option<Target>| match target {
@@ -341,8 +337,8 @@ impl Stage {
 }
 
 /// A line of `--follow`.
-fn tell(line: &Value) {
-    // Where nobody reads, the report still tells.
+fn follow_line(line: &Value) {
+    // A closed standard output is no reason to fail: the report shows the same.
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 

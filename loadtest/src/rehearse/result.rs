@@ -13,7 +13,7 @@ use super::judge::Verdict;
 use super::room::{Look, RulesInForce};
 use super::run::{Over, Ran};
 use crate::exit::Outcome;
-use crate::load::{Percentiles, add_counts};
+use crate::load::{Merge as _, Percentiles};
 use crate::own_limit::OwnLimit;
 use crate::report::list;
 use crate::size::objective::Judged;
@@ -34,7 +34,7 @@ pub struct Played {
 
 /// A rehearsal, to be judged.
 pub struct Rehearsal<'a> {
-    /// What was asked for.
+    /// Its arguments.
     pub args: &'a Rehearse,
     /// What was seen.
     pub played: &'a Played,
@@ -95,7 +95,7 @@ impl Rehearsal<'_> {
     pub fn own_limit(&self, ran: &Ran) -> Option<OwnLimit> {
         let [room, service] = [&ran.counts.room.total, &ran.counts.service.total];
         let mut faults = room.faults.clone();
-        add_counts(&mut faults, &service.faults);
+        faults.merge_with(&service.faults);
         let failed_here = OwnLimit::of_faults(&faults, room.requests + service.requests);
         failed_here.or_else(|| ran.cost.limit().filter(|_| !self.args.slo.is_empty()))
     }

@@ -1,4 +1,4 @@
-//! The waiting room as anybody sees it, and its rules as an operator does.
+//! The waiting room as every visitor sees it, and its rules as an operator does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Look {
     pub inside: u64,
     /// Joins are taken and places promoted.
     pub open: bool,
-    /// Everybody passes.
+    /// All pass.
     pub bypass: bool,
 }
 
@@ -36,7 +36,7 @@ pub async fn look(public: &Arc<Route>, queue: &str) -> anyhow::Result<Look> {
 }
 
 /// The rules of a queue; durations in milliseconds. By default nothing is known of them that could
-/// accuse anybody.
+/// accuse a room.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RulesInForce {
     /// How many may be inside at once.
@@ -101,7 +101,7 @@ impl RulesWatch {
         Ok(watch)
     }
 
-    /// Looks again. Where nobody answers, nothing is known to have changed.
+    /// Looks again. Without an answer nothing is known to have changed.
     pub async fn look(&self) -> anyhow::Result<()> {
         let Some(service) = &self.service else { return Ok(()) };
         let view = service.json("GET", &self.path, self.key.as_deref(), None).await?;

@@ -17,7 +17,7 @@ use super::counts::{Counts, End};
 use super::judge::{Verdict, judge};
 use super::mix::Habit;
 use super::visitor::Visitor;
-use super::{Stage, tell};
+use super::{Stage, follow_line};
 use crate::own_limit::{Cost, Watch};
 use crate::progress::Progress;
 
@@ -171,7 +171,7 @@ async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64) {
         if !stage.args.again {
             return;
         }
-        // Nor does anybody who is refused at once come at once.
+        // Nor does a visitor who is refused at once come at once.
         sleep(Duration::from_secs_f64(random.random_range(0.5..1.5))).await;
     }
 }
@@ -188,7 +188,7 @@ async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
         let fell = !stage.counts().fell_for.is_empty();
         let seen = if stage.with_room { stage.look().await } else { None };
         let mut counts = stage.counts();
-        // A look that came late stands for the seconds before it.
+        // A look that came late counts for the seconds before it.
         let second = usize::try_from(stage.elapsed().as_secs()).unwrap_or(0);
         counts.looks.resize(second, None);
         counts.looks.push(seen);
@@ -205,7 +205,7 @@ async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
     }
 }
 
-/// With `--follow`, tells each second what has happened: times in milliseconds since the start,
+/// With `--follow`, writes each second what has happened: times in milliseconds since the start,
 /// `depth` and `inside` at the last look, and the promotions that visitors have learnt of since the
 /// last line.
 async fn follow(stage: &Stage) -> Infallible {
@@ -225,6 +225,6 @@ async fn follow(stage: &Stage) -> Infallible {
     let mut seconds = interval(Duration::from_secs(1));
     loop {
         seconds.tick().await;
-        tell(&second());
+        follow_line(&second());
     }
 }

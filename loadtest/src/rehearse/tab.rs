@@ -59,7 +59,7 @@ impl Tab {
         }
     }
 
-    /// The protected service is about to be asked, which may end the place.
+    /// The protected service is about to get a request, which may end the place.
     pub fn may_be_ended(&self) {
         let line = Line { code: "perhaps by the service".to_owned(), ..self.line(Call::Leave) };
         self.stage.record.write(line);

@@ -54,7 +54,7 @@ impl Visitor {
             if next == Call::Join {
                 joined = Some(self.stage.elapsed());
             }
-            let Some(heard) = self.until_told(next).await else { return End::Refused };
+            let Some(heard) = self.until_answered(next).await else { return End::Refused };
             self.notes_its_turn(&heard.shown, &mut joined);
             next = match heard.shown {
                 Shown::Nothing => Call::Place,
@@ -78,9 +78,9 @@ impl Visitor {
     }
 
     /// If its turn has come, takes down when: now, less what is used up of `claim_ttl`, where that
-    /// is told.
-    fn notes_its_turn(&self, told: &Shown, joined: &mut Option<Duration>) {
-        let used = match told {
+    /// is known.
+    fn notes_its_turn(&self, state: &Shown, joined: &mut Option<Duration>) {
+        let used = match state {
             Shown::Ready { left_ms } => {
                 self.stage.claim_ttl().saturating_sub(Duration::from_millis(*left_ms))
             }
@@ -107,7 +107,7 @@ impl Visitor {
         if self.stage.site.target.is_some() {
             Box::pin(self.tab.ask(Call::Place)).await;
         }
-        // Answered or not: whoever closes the page says so once.
+        // Answered or not: a visitor who closes the page sends it once.
         Box::pin(self.tab.ask(Call::Leave)).await;
         end
     }
@@ -163,8 +163,8 @@ impl Visitor {
     /// Asks until an answer says something of the place; nothing when it is refused for good.
     ///
     /// It asks again as the waiting page does: 1 s later, then twice as long each time up to 20 s,
-    /// each half to one and a half of it, and not before it was told.
-    pub(super) async fn until_told(&mut self, call: Call) -> Option<Heard> {
+    /// each half to one and a half of it, and not before the answer says.
+    pub(super) async fn until_answered(&mut self, call: Call) -> Option<Heard> {
         let mut own_ms = 1_000;
         loop {
             let heard = Box::pin(self.tab.ask(call)).await;
@@ -178,8 +178,8 @@ impl Visitor {
             }
             let own = Duration::from_millis(own_ms).mul_f64(self.random.random_range(0.5..1.5));
             own_ms = 20_000.min(2 * own_ms);
-            let told = Duration::from_millis(heard.poll_after_ms.unwrap_or(0));
-            sleep(own.max(told.mul_f64(self.random.random_range(1.0..1.5)))).await;
+            let after = Duration::from_millis(heard.poll_after_ms.unwrap_or(0));
+            sleep(own.max(after.mul_f64(self.random.random_range(1.0..1.5)))).await;
         }
     }
 

@@ -103,8 +103,8 @@ mod tests {
         report.parts.push(Part::Code("```\n# out\n````".to_owned()));
         let text = report.markdown();
         assert!(text.starts_with("# a # b\n"), "{text}");
-        let said = "code \\<img src=x>, [all]\\(javascript:), p95<200ms \\u{1b}[31m\n";
-        assert!(text.contains(said), "{text}");
+        let shown = "code \\<img src=x>, [all]\\(javascript:), p95<200ms \\u{1b}[31m\n";
+        assert!(text.contains(shown), "{text}");
         assert!(text.ends_with("\n`````\n```\n# out\n````\n`````\n"), "{text}");
         assert!(!report.html().contains('\u{1b}'));
     }

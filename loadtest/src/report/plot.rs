@@ -18,7 +18,7 @@ const DASH: (i32, i32) = (8, 4);
 
 /// Text, axes and grid.
 const INK: RGBColor = RGBColor(0x76, 0x76, 0x76);
-/// Blue, vermilion, green and so on: told apart by the colour-blind too.
+/// Blue, vermilion, green and so on: the colour-blind see them apart too.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0x00, 0x7a, 0xc0),
     RGBColor(0xd5, 0x5e, 0x00),

@@ -8,11 +8,11 @@ use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Where the value stands, and which one is taken where several match.
+/// Where the value is, and which one is taken where several match.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Capture {
-    /// A JSON pointer (RFC 6901) in which a segment `*` stands for every element.
+    /// A JSON pointer (RFC 6901) in which a segment `*` means every element.
     json: Option<String>,
     header: Option<HeaderName>,
     /// In the header, or else in the body.
@@ -28,7 +28,7 @@ enum Pick {
     Random,
 }
 
-/// As it stands in the file.
+/// As it is in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

@@ -1,4 +1,4 @@
-//! Reading a scenario: unknown keys are refused, and whatever is wrong is told with its line.
+//! Reading a scenario: unknown keys are refused, and an error has its line.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -107,15 +107,15 @@ impl Scenario {
     ///
     /// [`Usage`] with the file, the line and the rule.
     pub fn parse(text: &str, file: &str) -> Result<Self, Usage> {
-        let told = |span: Range<usize>, rule: &str| {
+        let usage = |span: Range<usize>, rule: &str| {
             let line = 1 + text[..span.start.min(text.len())].matches('\n').count();
             Usage(format!("{file}, line {line}: {rule}"))
         };
         let written: File = toml::from_str(text)
-            .map_err(|error| told(error.span().unwrap_or_default(), error.message()))?;
+            .map_err(|error| usage(error.span().unwrap_or_default(), error.message()))?;
         let broken = |whole: Range<usize>, error: &anyhow::Error| {
             let at = error.downcast_ref().map_or(whole, |Broken(at, _)| at.clone());
-            told(at, &error.to_string())
+            usage(at, &error.to_string())
         };
         let common = parsed(written.headers).map_err(|error| broken(0..0, &error))?;
         let mut steps: Vec<Step> = Vec::new();
@@ -125,7 +125,7 @@ impl Scenario {
             steps.push(step.map_err(|error| broken(span, &error))?);
         }
         if steps.iter().all(|step| step.ask.is_none()) {
-            return Err(told(0..0, "no step has a path"));
+            return Err(usage(0..0, "no step has a path"));
         }
         let stem = Path::new(file).file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let name = written.name.or(stem).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a visitor does, from a TOML file, so that nobody writes Rust to size their own service.
+//! What a visitor does, from a TOML file, so that no user writes Rust to size a service.
 //!
 //! A visit walks the steps in order. Neighbouring steps that give a `weight` are alternatives: one
 //! of them is done, drawn in proportion. A step without a `path` asks nothing, it only thinks.
@@ -58,7 +58,7 @@ pub struct Step {
     pub ask: Option<Ask>,
     /// How long the visitor waits before it.
     pub think: Think,
-    /// What counts as an answer, 2xx if nothing is said.
+    /// What counts as an answer, 2xx by default.
     pub expect: Statuses,
     /// What later steps use of the answer.
     pub capture: BTreeMap<String, Capture>,

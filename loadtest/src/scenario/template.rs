@@ -1,7 +1,7 @@
 //! Text with values in it: `/api/seats/{seat}`.
 //!
 //! `{name}` is a value where the name is lower-case letters, digits and underscores; any other
-//! brace stands for itself, so JSON needs no escapes. `{{name}}` is the text `{name}`.
+//! brace is itself, so JSON needs no escapes. `{{name}}` is the text `{name}`.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};

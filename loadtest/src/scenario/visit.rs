@@ -1,5 +1,5 @@
-//! One visit: which request is next, and what its answer leads to. Whoever drives it does the
-//! waiting and the sending, so every driver walks the same way.
+//! One visit: which request is next, and what its answer leads to. The driver does the waiting and
+//! the sending, so every driver walks the same way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,8 @@ pub struct Visit {
     way: Vec<usize>,
     /// Index in `way` of the step that is next.
     at: usize,
-    /// Index in `way` of the first step that was not asked yet.
-    unasked: usize,
+    /// Index in `way` of the first step that had no request yet.
+    furthest: usize,
     /// How often each step of the way was tried again.
     retries: Vec<u32>,
     values: Values,
@@ -38,7 +38,7 @@ pub struct Turn {
     pub think: Duration,
     /// Then send this; nothing where the step only thinks.
     pub call: Option<Call>,
-    /// Whether this visit has asked this step before.
+    /// Whether this visit has made this step before.
     pub again: bool,
 }
 
@@ -65,7 +65,7 @@ impl Visit {
         let way: Vec<_> = scenario.stages.iter().map(draw).collect();
         let (scenario, retries) = (Arc::clone(scenario), vec![0; way.len()]);
         let values = Values { user, ..Values::default() };
-        Self { scenario, way, at: 0, unasked: 0, retries, values }
+        Self { scenario, way, at: 0, furthest: 0, retries, values }
     }
 
     /// What is next; nothing after the last step.
@@ -77,8 +77,8 @@ impl Visit {
         let Some(step) = self.way.get(self.at).copied() else { return Ok(None) };
         let ask = self.scenario.steps[step].ask.as_ref();
         let call = ask.map(|ask| ask.fill(&self.values)).transpose()?;
-        let again = self.at < self.unasked;
-        self.unasked = self.unasked.max(self.at + 1);
+        let again = self.at < self.furthest;
+        self.furthest = self.furthest.max(self.at + 1);
         let think = self.scenario.steps[step].think.draw();
         if call.is_none() {
             self.at += 1;
@@ -87,10 +87,6 @@ impl Visit {
     }
 
     /// Takes the answer to the call of the last turn.
-    ///
-    /// # Errors
-    ///
-    /// Why the visit is over.
     pub fn answered(
         &mut self,
         status: StatusCode,

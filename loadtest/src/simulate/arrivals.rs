@@ -12,7 +12,7 @@ use crate::exit::Usage;
 /// A curve of 30 days, in seconds.
 const LONGEST: f64 = 2_592_000.0;
 
-/// Visitors a second over time: straight lines between points, nobody after the last one.
+/// Visitors a second over time: straight lines between points, none after the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
     /// (seconds, visitors a second), the seconds growing from 0 on.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line() {
+    fn a_mistake_is_named_with_its_line() {
         for (text, line, rule) in [
             ("0,1\n5,x\n", "2: ", "is not `seconds,arrivals per second`"),
             ("a,b\n0,1\n5,2,3\n", "3: ", "is not `seconds"),
@@ -156,8 +156,8 @@ mod tests {
             ("0,1\n", "1: ", "at least two points"),
             ("", "1: ", "at least two points"),
         ] {
-            let told = Arrivals::parse(text).expect_err(text);
-            assert!(told.starts_with(line) && told.contains(rule), "{text:?}: {told}");
+            let error = Arrivals::parse(text).expect_err(text);
+            assert!(error.starts_with(line) && error.contains(rule), "{text:?}: {error}");
         }
         let error = Arrivals::read(Path::new("/no/such.csv")).expect_err("no file");
         assert!(error.0.starts_with("/no/such.csv: "), "{error}");

@@ -65,7 +65,7 @@ impl Simulate {
         let (interrupt, output) = (crate::interrupt::watch()?, self.output.clone());
         let played = spawn_blocking(move || {
             let runs = play(&self, &curve, &interrupt);
-            Answer { arrivals, asked: self, runs, interrupted: interrupt.is_cancelled() }
+            Answer { arrivals, args: self, runs, interrupted: interrupt.is_cancelled() }
         });
         let answer = played.await?;
         let report = answer.report();
@@ -77,11 +77,11 @@ impl Simulate {
 
 /// A run for each seed, in their order, with as many threads as processors. After an interrupt:
 /// those that came to their end, or what there is of the first.
-fn play(asked: &Simulate, arrivals: &Arrivals, cancelled: &CancellationToken) -> Vec<Simulated> {
-    let crowd = &asked.crowd;
+fn play(args: &Simulate, arrivals: &Arrivals, cancelled: &CancellationToken) -> Vec<Simulated> {
+    let crowd = &args.crowd;
     let progress = Progress::new("simulate", arrivals.total() as u64 * crowd.seeds);
     let (begun, come) = (AtomicU64::new(0), AtomicU64::new(0));
-    let tell = |more| {
+    let report = |more| {
         let visitors = come.fetch_add(more, Ordering::Relaxed) + more;
         progress.at(visitors, || format!("{visitors} visitors"));
     };
@@ -89,7 +89,7 @@ fn play(asked: &Simulate, arrivals: &Arrivals, cancelled: &CancellationToken) ->
         let number = begun.fetch_add(1, Ordering::Relaxed);
         let wanted = number < crowd.seeds && (number == 0 || !cancelled.is_cancelled());
         let seed = crowd.seed.wrapping_add(number);
-        wanted.then(|| model::simulate(asked, arrivals, seed, cancelled, tell))
+        wanted.then(|| model::simulate(args, arrivals, seed, cancelled, report))
     };
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let mut runs: Vec<_> = thread::scope(|scope| {

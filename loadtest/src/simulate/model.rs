@@ -79,7 +79,7 @@ struct Waiting {
 }
 
 struct Room<'a> {
-    asked: &'a Simulate,
+    args: &'a Simulate,
     random: StdRng,
     rate: Option<Rate>,
     line: VecDeque<Waiting>,
@@ -90,24 +90,24 @@ struct Room<'a> {
     depth: u64,
     /// The ends of places that are ready or active.
     ends: BinaryHeap<Reverse<u64>>,
-    /// When turns that nobody takes were promoted, in order.
+    /// When turns that no visitor takes were promoted, in order.
     untaken: VecDeque<u64>,
     sample: Sample,
     result: Simulated,
 }
 
-/// Plays a crowd by these rules; `tell` gets each second how many visitors have come in it.
+/// Plays a crowd by these rules; `report` gets each second how many visitors have come in it.
 pub fn simulate(
-    asked: &Simulate,
+    args: &Simulate,
     arrivals: &Arrivals,
     seed: u64,
     cancelled: &CancellationToken,
-    tell: impl Fn(u64),
+    report: impl Fn(u64),
 ) -> Simulated {
-    let mut room = Room::new(asked, seed);
+    let mut room = Room::new(args, seed);
     // Not the draws of the room, nor those of a neighbouring seed.
     let times = StdRng::seed_from_u64(!seed);
-    let mut coming = arrivals.instants(asked.crowd.even, times).peekable();
+    let mut coming = arrivals.instants(args.crowd.even, times).peekable();
     let end = micros(arrivals.length()) + AFTER_THE_LAST;
     let (mut now, mut sweep, mut sample) = (0, 0, SAMPLE);
     while now < end && (coming.peek().is_some() || room.depth > 0) && !cancelled.is_cancelled() {
@@ -124,7 +124,7 @@ pub fn simulate(
         room.tick(before, now);
         if now >= sample {
             sample += SAMPLE;
-            tell(room.sample.joined);
+            report(room.sample.joined);
             room.write_down();
         }
     }
@@ -133,11 +133,11 @@ pub fn simulate(
 }
 
 impl<'a> Room<'a> {
-    fn new(asked: &'a Simulate, seed: u64) -> Self {
-        let rules = &asked.rules;
+    fn new(args: &'a Simulate, seed: u64) -> Self {
+        let rules = &args.rules;
         let rate = rules.batch.map(|batch| Rate::new(batch, micros(rules.interval), rules.pace));
         Self {
-            asked,
+            args,
             random: StdRng::seed_from_u64(seed),
             rate,
             line: VecDeque::new(),
@@ -151,7 +151,7 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// Who finds nobody waiting, and both rules with room, need not wait.
+    /// Who finds an empty line, and both rules with room, need not wait.
     fn join(&mut self, now: u64) {
         self.leave(now);
         self.result.visitors += 1;
@@ -162,14 +162,14 @@ impl<'a> Room<'a> {
             self.promote(&waiting, now);
             return;
         }
-        if self.depth >= self.asked.rules.max_waiting {
+        if self.depth >= self.args.rules.max_waiting {
             self.result.refused += 1;
             return;
         }
-        if self.random.random_bool(self.asked.crowd.drop_outs) {
-            waiting.away = now + self.asked.crowd.patience.draw(&mut self.random);
-            let silent = self.random.random_bool(self.asked.crowd.silent);
-            let unseen = if silent { micros(self.asked.rules.idle_ttl) } else { 0 };
+        if self.random.random_bool(self.args.crowd.drop_outs) {
+            waiting.away = now + self.args.crowd.patience.draw(&mut self.random);
+            let silent = self.random.random_bool(self.args.crowd.silent);
+            let unseen = if silent { micros(self.args.rules.idle_ttl) } else { 0 };
             waiting.gone = waiting.away + unseen;
             self.leaving.push(Reverse((waiting.gone, self.head + self.line.len() as u64)));
         }
@@ -193,7 +193,7 @@ impl<'a> Room<'a> {
 
     /// Turns that lapsed give their share of the rate back.
     fn sweep(&mut self, now: u64) {
-        let claim_ttl = micros(self.asked.rules.claim_ttl);
+        let claim_ttl = micros(self.args.rules.claim_ttl);
         while let Some(promoted) = self.untaken.front().copied()
             && promoted + claim_ttl <= now
         {
@@ -210,7 +210,7 @@ impl<'a> Room<'a> {
             self.ends.pop();
         }
         let taken = self.ends.len() as u64;
-        self.asked.rules.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken))
+        self.args.rules.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(taken))
     }
 
     fn tick(&mut self, before: u64, now: u64) {
@@ -246,21 +246,21 @@ impl<'a> Room<'a> {
         self.result.waits.note(Duration::from_micros(waited));
         self.sample.promoted += 1;
         self.sample.waited += waited;
-        let claim_ttl = micros(self.asked.rules.claim_ttl);
+        let claim_ttl = micros(self.args.rules.claim_ttl);
         // Whom the join itself lets in knows at once.
         let knows = visitor.joined == now;
-        let after = if knows { 0 } else { self.asked.crowd.claims_after.draw(&mut self.random) };
+        let after = if knows { 0 } else { self.args.crowd.claims_after.draw(&mut self.random) };
         let comes = visitor.away > now + after
             && after < claim_ttl
-            && !self.random.random_bool(self.asked.crowd.no_shows);
+            && !self.random.random_bool(self.args.crowd.no_shows);
         let lasts = if comes {
             after
                 + self
-                    .asked
+                    .args
                     .crowd
                     .stay
                     .draw(&mut self.random)
-                    .min(micros(self.asked.rules.session_max))
+                    .min(micros(self.args.rules.session_max))
         } else {
             self.result.no_shows += 1;
             self.untaken.push_back(now);

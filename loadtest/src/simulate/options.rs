@@ -1,4 +1,4 @@
-//! What a simulation is asked: who comes, what they do, and by which rules of the waiting room.
+//! The options of a simulation: who comes, what they do, and by which rules of the waiting room.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,10 +34,10 @@ pub struct Coming {
 }
 
 impl Coming {
-    /// The curve, and how it was asked for.
+    /// The curve, and its flags.
     pub fn arrivals(&self) -> Result<(Arrivals, String), Usage> {
         let length = crate::durations::format_duration(self.length);
-        let (arrivals, asked) = match (self.rate, self.spike, &self.csv) {
+        let (arrivals, flags) = match (self.rate, self.spike, &self.csv) {
             (Some(rate), ..) => {
                 let same = Arrivals::straight(rate, rate, self.length);
                 (same, format!("--rate {rate} --for {length}"))
@@ -53,7 +53,7 @@ impl Coming {
         if arrivals.total() > 1e9 {
             return Err(Usage("at most 1 000 000 000 visitors".into()));
         }
-        Ok((arrivals, asked))
+        Ok((arrivals, flags))
     }
 }
 

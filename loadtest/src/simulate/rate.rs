@@ -32,7 +32,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rule that nobody has used yet.
+    /// A rule that is not used yet.
     pub fn new(batch: u64, interval: u64, pace: Pace) -> Self {
         Self { batch, interval, pace, ..Self::default() }
     }
@@ -104,7 +104,7 @@ impl Rate {
             (self.left.saturating_sub(count), self.credit.saturating_sub(past));
     }
 
-    /// Whether a join that finds nobody waiting may pass, and it does.
+    /// Whether a join that finds an empty line may pass, and it does.
     pub fn pass(&mut self, now: u64) -> bool {
         self.forget(now);
         let mut free = self.batch.saturating_sub(self.logged);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_nobody_passes_up_to_a_slices_worth() {
+    fn who_finds_no_line_passes_up_to_a_slices_worth() {
         let mut rate = Rate::new(300, 10 * SECOND, Pace::Even);
         let passed = (0..10).filter(|_| rate.pass(SECOND)).count();
         assert_eq!(passed, 3, "300 in 10 s are 3 in 100 ms");

@@ -1,4 +1,4 @@
-//! What a simulation tells: numbers for programs, tables and plots for people.
+//! What a simulation shows: numbers for programs, tables and plots for people.
 
 use std::ops::Range;
 
@@ -100,9 +100,9 @@ impl Unit {
 
 /// What came of several runs of one crowd.
 pub struct Answer {
-    /// Who came, as it was asked for.
+    /// Who came, as the flags have it.
     pub arrivals: String,
-    pub asked: Simulate,
+    pub args: Simulate,
     /// Those that came to their end, if there are any.
     pub runs: Vec<Simulated>,
     /// Ended by Ctrl-C before all runs were over.
@@ -127,8 +127,8 @@ impl Answer {
             "schema_version": 2,
             "interrupted": self.interrupted,
             "arrivals": self.arrivals,
-            "crowd": self.asked.crowd,
-            "rules": self.asked.rules,
+            "crowd": self.args.crowd,
+            "rules": self.args.rules,
             "seeds": self.runs.iter().map(|run| run.seed).collect::<Vec<_>>(),
             "over_time": over_time.collect::<Vec<_>>(),
         });
@@ -147,7 +147,7 @@ impl Answer {
         let mut report = Report::new("What the crowd would wait");
         let seeds = self.runs.len();
         if self.interrupted {
-            let of = self.asked.crowd.seeds;
+            let of = self.args.crowd.seeds;
             report.text(format!(
                 "The simulation was ended early: the figures are of {seeds} of {of} seeds."
             ));
@@ -156,7 +156,7 @@ impl Answer {
         report.table(["", &format!("median of {seeds} seeds"), "lowest", "highest"], rows);
         report.heading("What was simulated");
         let came = vec![["arrivals".to_owned(), self.arrivals.clone()]];
-        let rows = [came, fields(&self.asked.rules), fields(&self.asked.crowd)].concat();
+        let rows = [came, fields(&self.args.rules), fields(&self.args.crowd)].concat();
         report.table(["", "times in s, shares from 0 to 1"], rows);
         let seconds = stretches(&self.runs).last().map_or(0, |last| last.end);
         let (axis, unit) = if seconds > 600 { ("time (min)", 60.0) } else { ("time (s)", 1.0) };
@@ -216,13 +216,13 @@ fn sum(part: &[Sample], of: fn(&Sample) -> u64) -> f64 {
 /// The fields that have a value.
 fn fields(of: &impl Serialize) -> Vec<[String; 2]> {
     let fields = serde_json::to_value(of).unwrap_or_default();
-    let told = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let set = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Number(decimal) if decimal.is_f64() => number(decimal.as_f64().unwrap_or_default()),
         value => value.to_string(),
     };
-    told.map(|(name, value)| [name.clone(), text(value)]).collect()
+    set.map(|(name, value)| [name.clone(), text(value)]).collect()
 }
 
 /// Seconds as people say them.

@@ -3,7 +3,7 @@
 //! For each ceiling of a grid, and for each of some slopes, a logistic curve says which share of
 //! the requests is beyond its limit at a load (a psychometric function). A load multiplies the
 //! likelihood of each by that of what it showed, so that no step is lost and none decides alone
-//! (probabilistic bisection: M. Horstein 1963). The least ceiling stands for none: each load has
+//! (probabilistic bisection: M. Horstein 1963). The least ceiling means none: each load has
 //! the same share beyond its limit.
 
 /// The distance of two ceilings of the grid, as a logarithm.

@@ -14,14 +14,10 @@ use crate::own_limit::{OwnLimit, Watch};
 use crate::scenario::Scenario;
 use crate::share::Share;
 
-/// Offers a load and tells what came of it: visitors arrive whatever the service does (an open
+/// Offers a load and returns what came of it: visitors arrive whatever the service does (an open
 /// model), so waiting is not hidden.
 pub trait Measure {
     /// Offers it.
-    ///
-    /// # Errors
-    ///
-    /// When it could not be done at all.
     fn at(&self, load: &Load) -> impl Future<Output = anyhow::Result<Measured>>;
 
     /// The least warm-up.
@@ -58,7 +54,7 @@ pub struct Measured {
     pub steady_after: Duration,
     /// By how much what a visitor waits for in a visit grows from one second to the next, in
     /// seconds. A service that cannot keep up has a line that grows by its overload: at 1.1 times
-    /// what it can do, whoever comes a second later waits about a tenth of a second longer.
+    /// what it can do, a visitor who comes a second later waits about a tenth of a second longer.
     pub growth: f64,
     /// The limit of this program, if it was at one.
     pub own_limit: Option<OwnLimit>,
@@ -95,7 +91,7 @@ impl Measure for Visitors {
         let watch = Watch::start();
         let measured = play(&self.scenario, &self.route, &open, &never, |_| {}).await?;
         // Visits that think nowhere are looked at from the first to the last, with what they try
-        // again at the end; of those that think, all that is asked in a stretch of time.
+        // again at the end; of those that think, all requests in a stretch of time.
         let thinks = !warm_up.is_zero();
         let (figures, arrived) = if thinks {
             (&measured.window, rate * measured.window.length.as_secs_f64())
@@ -105,7 +101,7 @@ impl Measure for Visitors {
         let visits = Visits::of(&self.scenario, &figures.steps);
         let steady_after =
             if thinks { visits.steady_after(warm_up, length) } else { Duration::ZERO };
-        // What had no connection here was not asked of the service.
+        // What had no connection here did not reach the service.
         let mut total = figures.total.clone();
         let own_limit = OwnLimit::of_faults(&total.faults, total.requests);
         total.forget_own();

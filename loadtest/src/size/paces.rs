@@ -30,10 +30,6 @@ impl Paces {
 }
 
 /// Measures one batch after the other, until one holds.
-///
-/// # Errors
-///
-/// When a load could not be offered at all.
 pub async fn compare<M: Measure>(
     search: &Search<'_, M>,
     held: f64,

@@ -125,10 +125,6 @@ impl Sized {
     }
 
     /// For people.
-    ///
-    /// # Errors
-    ///
-    /// When the plan cannot be written as JSON.
     pub fn report(&self, size: &Size) -> anyhow::Result<Report> {
         let mut report = Report::new("How many visitors the service can take");
         let Self { target, scenario, timeout_seconds, .. } = self;
@@ -169,7 +165,7 @@ impl Sized {
             report.text(format!("Note: {}.", remark.trim_end_matches('.')));
         }
         if let Some((plan, basis)) = self.plan.as_ref().zip(self.basis.as_ref()) {
-            size.options.tell(plan, basis, &mut report)?;
+            size.options.show(plan, basis, &mut report)?;
         }
         let mut head = vec!["visitors/s", "seconds", "met"];
         let names: Vec<_> = size.slo.iter().map(Objective::to_string).collect();
@@ -204,13 +200,13 @@ impl Sized {
             report.plot(format!("size-share-{at}"), plot);
         }
         if let Some(paces) = &self.paces {
-            self.tell_paces(paces, &size.slo, &mut report);
+            self.show_paces(paces, &size.slo, &mut report);
             report.rows(head, paces.batches.iter().map(row).collect());
         }
         Ok(report)
     }
 
-    fn tell_paces(&self, paces: &Paces, objectives: &[Objective], report: &mut Report) {
+    fn show_paces(&self, paces: &Paces, objectives: &[Objective], report: &mut Report) {
         report.heading("The same average, all at once");
         let held = paces.held().map_or("none of these averages".to_owned(), |held| {
             format!("up to {} visitors/s on average", number(held))

@@ -38,7 +38,7 @@ pub const LONGER: u32 = 4;
 const LOOK: u32 = 4;
 /// A load is offered for twice as long once the ceiling is known to this factor.
 const NEAR: f64 = 1.5;
-/// Loads so near each other are not told apart by what this program can offer.
+/// Loads so near each other are the same to what this program can offer.
 const SLACK: f64 = 1.2;
 /// Visitors of a load at least, and of the first.
 const FEW: f64 = 10.0;
@@ -72,10 +72,6 @@ pub struct Search<'a, M> {
 
 impl<M: Measure> Search<'_, M> {
     /// Searches.
-    ///
-    /// # Errors
-    ///
-    /// When a load could not be offered at all.
     pub async fn run(&self) -> anyhow::Result<Found> {
         let begun = self.now();
         let left = self.deadline.saturating_duration_since(begun);
@@ -122,7 +118,7 @@ impl<M: Measure> Search<'_, M> {
         (self.clock)()
     }
 
-    /// How long a search takes at most, as a rule: what is said before it begins.
+    /// How long a search takes at most, as a rule: shown before it begins.
     pub fn takes(&self, warm_up: Duration) -> Duration {
         let doubled = (self.most / self.from).log2().ceil();
         let each = |length| warm_up + length + AFTER;

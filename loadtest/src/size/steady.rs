@@ -17,7 +17,7 @@ const MISSING: f64 = 0.04;
 const AIM: f64 = 0.02;
 /// Of all visits, so few are not followed further.
 const FEW: f64 = 1e-6;
-/// Steps that are followed at most, also where next to everybody tries again.
+/// Steps that are followed at most, also where nearly all try again.
 const MOST: usize = 200_000;
 
 /// What an average visit comes to, each step as it went under one load.
@@ -54,12 +54,12 @@ impl Visits {
             };
             for (index, share) in alternatives {
                 let (pass, step, mass) = (&passes[*index], &scenario.steps[*index], mass * share);
-                let asked = age + millis(pass.think);
+                let sent = age + millis(pass.think);
                 if step.ask.is_some() {
-                    requests.push((asked, mass));
+                    requests.push((sent, mass));
                 }
                 // Whatever is tried again takes time, so this comes to an end.
-                let after = asked + millis(pass.answer).max(1);
+                let after = sent + millis(pass.answer).max(1);
                 let back = step.retry.as_ref().and_then(|retry| stage_of(retry.from));
                 for (next, part) in [(back, pass.again), (Some(stage + 1), pass.on)] {
                     if let Some(next) = next.filter(|_| mass * part > FEW) {
@@ -150,8 +150,8 @@ mod tests {
         let half = visits(again, 50);
         // Two rounds on average.
         assert!((half.stay.as_secs_f64() - 6.0).abs() < 0.02, "{:?}", half.stay);
-        let asked: f64 = half.requests.iter().map(|(_, part)| part).sum();
-        assert!((asked - 4.0).abs() < 0.001, "{asked}");
+        let sent: f64 = half.requests.iter().map(|(_, part)| part).sum();
+        assert!((sent - 4.0).abs() < 0.001, "{sent}");
         // In the fourth round there is an eighth, in the sixth a 32nd.
         let after = half.steady_after(3 * SECOND, 4 * SECOND);
         assert!((9 * SECOND..18 * SECOND).contains(&after), "{after:?}");
@@ -159,7 +159,7 @@ mod tests {
         let once = visits(again, 0);
         assert_eq!(once.steady_after(3 * SECOND, 4 * SECOND), 3 * SECOND);
         assert!((once.stay.as_secs_f64() - 3.0).abs() < 0.02, "{:?}", once.stay);
-        // Next to nobody ever goes on: this ends all the same.
+        // Hardly a visitor ever goes on: this ends all the same.
         assert!(visits(again, 100).steady_after(SECOND, SECOND) > 60 * SECOND);
     }
 }

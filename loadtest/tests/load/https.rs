@@ -1,7 +1,7 @@
 //! A service behind TLS, in both models, on the real binary.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 
 use anteroom_testkit::Certificates;
@@ -11,14 +11,16 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
+use super::common::{program, stderr};
+use super::ramp::ONE;
 use super::service::Service;
 
-/// Each command that asks a service.
-const COMMANDS: [(&str, &[&str]); 4] = [
-    ("ramp", &["--users", "3", "--ramp", "1s", "--hold", "2s", "--down", "1s"]),
-    ("ramp", &["--rate", "20", "--hold", "2s"]),
-    ("size", &["--from", "5", "--most", "5", "--step", "1s", "--slo", "p95<1s"]),
-    ("rehearse", &["--without-room", "--visitors", "20", "--arrive", "1s"]),
+/// Each command that sends requests to a service.
+const COMMANDS: [(&str, &str); 4] = [
+    ("ramp", "--users 3 --ramp 1s --hold 2s --down 1s"),
+    ("ramp", "--rate 20 --hold 2s"),
+    ("size", "--from 5 --most 5 --step 1s --slo p95<1s"),
+    ("rehearse", "--without-room --visitors 20 --arrive 1s"),
 ];
 
 /// TLS with a certificate of the folder.
@@ -36,14 +38,13 @@ fn tls(folder: &Path) -> TlsAcceptor {
 /// A command at an address, which trusts an authority in a file of the folder.
 async fn run(
     url: String,
-    (command, args): (&str, &[&str]),
+    (command, args): (&str, &str),
     folder: &Path,
     authority: Option<&str>,
 ) -> Output {
-    let mut program = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-    std::fs::write(folder.join("test.toml"), "[[steps]]\npath = '/'").unwrap();
-    program.args([command, "--target", &url, "--scenario"]).arg(folder.join("test.toml"));
-    program.arg("--output").arg(folder.join("out")).args(args);
+    std::fs::write(folder.join("test.toml"), ONE).unwrap();
+    let mut program = program(&format!("{command} {args} --target {url} --scenario"));
+    program.arg(folder.join("test.toml")).arg("--output").arg(folder.join("out"));
     if let Some(authority) = authority {
         program.env("SSL_CERT_FILE", folder.join(authority));
     }
@@ -61,17 +62,17 @@ async fn every_command_measures_a_service_behind_tls_where_its_certificate_is_tr
         let run = |authority| run(url.clone(), (command, args), folder.path(), authority);
         let output = run(Some(Certificates::CA)).await;
         // It could be done, whatever it showed.
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 1 | 75)), "{command}: {told}");
-        assert!(service.connections() > before + 3, "{command}: {told}");
+        let text = stderr(&output);
+        assert!(matches!(output.status.code(), Some(0 | 1 | 75)), "{command}: {text}");
+        assert!(service.connections() > before + 3, "{command}: {text}");
 
         for (authority, code, says) in
             [(None, 70, "set SSL_CERT_FILE to its authority"), (Some("none.pem"), 64, "none.pem")]
         {
             let output = run(authority).await;
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{command}: {told}");
-            assert!(told.contains(says), "{command}: {told}");
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(code), "{command}: {text}");
+            assert!(text.contains(says), "{command}: {text}");
         }
     }
 }

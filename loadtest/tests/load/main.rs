@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod applied;
+#[path = "../common/mod.rs"]
+mod common;
 mod https;
 mod interrupt;
 mod open;

@@ -13,9 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::ramp::ONE;
 use super::service::Service;
-
-const ONE: &str = "[[steps]]\npath = '/'";
 
 async fn route(url: &str) -> Arc<Route> {
     let target = Target::parse(url).unwrap();
@@ -116,17 +115,13 @@ async fn a_latency_counts_from_when_the_visitor_was_due() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_arrives_past_the_bound_is_counted() {
-    let service = Service::start(|_| async {
-        tokio::time::sleep(Duration::from_secs(4)).await;
-        (200, String::new())
-    })
-    .await;
+    let service = Service::slow(Duration::from_secs(4), 200).await;
     let measured = play(ONE, &service.url(), |open| open.max_in_flight = 5).await;
     assert_eq!((measured.visits_begun, measured.visits_not_begun), (5, 95));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_wrong_is_told_by_kind() {
+async fn what_goes_wrong_is_counted_by_kind() {
     let only = |measured: &Measurement, fault: Fault| {
         let total = &measured.whole.total;
         assert!(!total.statuses.contains_key(&0));
@@ -154,11 +149,7 @@ async fn what_goes_wrong_is_told_by_kind() {
     let value = format!("{ONE}\nexpect = [503]\ncapture.a = {{ json = '/a' }}");
     only(&play(&value, &service.url(), short).await, Fault::Value);
 
-    let service = Service::start(|_| async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        (200, String::new())
-    })
-    .await;
+    let service = Service::slow(Duration::from_secs(5), 200).await;
     let measured = play(ONE, &service.url(), short).await;
     only(&measured, Fault::Timeout);
     // Also those that ended after the last had arrived.

@@ -5,45 +5,44 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hyper::Method;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::ramp::{folder, ramp, read, told};
-use super::service::{Asked, Service};
-
-const SHORT: [&str; 6] = ["--ramp", "2s", "--hold", "4s", "--down", "1s"];
-const ONE: &str = "[[steps]]\npath = '/'";
+use super::common::stderr;
+use super::ramp::{ONE, folder, ramp, read};
+use super::service::Service;
 
 /// Ends with 75 and this text, and leaves no plan.
 fn own_limit(output: &Output, folder: &TempDir, says: &[&str]) {
-    let told = told(output);
-    assert_eq!(output.status.code(), Some(75), "{told}");
+    let text = stderr(output);
+    assert_eq!(output.status.code(), Some(75), "{text}");
     for says in says {
-        assert!(told.contains(says), "{says}: {told}");
+        assert!(text.contains(says), "{says}: {text}");
     }
-    assert!(!told.contains("saturated"), "{told}");
+    assert!(!text.contains("saturated"), "{text}");
     for file in ["plan.json", "concert.patch.yaml"] {
         assert!(!folder.path().join("out").join(file).exists(), "{file}");
     }
 }
 
 /// Answers at once, also as a service port. It notes the methods of all requests.
-async fn fast() -> (Service, Arc<Mutex<Vec<String>>>) {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&asked);
-    let service = Service::start(move |request: Asked| {
-        noted.lock().unwrap().push(request.method);
+async fn fast() -> (Service, Arc<Mutex<Vec<Method>>>) {
+    let methods = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&methods);
+    let service = Service::start(move |method| {
+        noted.lock().unwrap().push(method);
         async { (200, r#"{"rules":{}}"#.to_owned()) }
     });
-    (service.await, asked)
+    (service.await, methods)
 }
 
 /// `ramp` with this many descriptors.
-fn limited(descriptors: u32, folder: &TempDir, service: &Service, args: &[&str]) -> Command {
-    let inside = ramp(folder.path(), &service.url(), args);
+fn limited(descriptors: u32, folder: &TempDir, service: &Service, args: &str) -> Command {
+    let inside = ramp(folder, &service.url(), args);
     let inside = inside.as_std();
     let mut command = Command::new("sh");
     let limit = format!(r#"ulimit -n {descriptors}; exec "$0" "$@""#);
@@ -54,12 +53,15 @@ fn limited(descriptors: u32, folder: &TempDir, service: &Service, args: &[&str])
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_few_descriptors_end_the_run_before_it_begins() {
-    let ((service, asked), folder) = (fast().await, folder(ONE));
-    let url = service.url();
-    let args = [&SHORT[..], &["--users", "600", "--apply", &url]].concat();
+    let ((service, methods), folder) = (fast().await, folder(ONE));
+    let apply = format!("--apply {}", service.url());
+    let args = format!("--users 600 --ramp 2s --hold 4s --down 1s {apply}");
     let output = limited(200, &folder, &service, &args).output().await.unwrap();
     own_limit(&output, &folder, &["600 connections at once", "`ulimit -n 700`"]);
-    assert!(asked.lock().unwrap().iter().all(|method| method == "GET"), "the rules are as before");
+    assert!(
+        methods.lock().unwrap().iter().all(|method| method == Method::GET),
+        "the rules are as before"
+    );
 }
 
 /// 100 visitors a second who wait for 3 s each, with 100 descriptors. Half of the answers are
@@ -75,8 +77,8 @@ async fn visitors_without_a_descriptor_are_not_the_services_fault() {
         }
     };
     let (service, folder) = (Service::start(slow).await, folder(ONE));
-    let open = ["--rate", "100", "--hold", "6s"];
-    let output = limited(200, &folder, &service, &open).output().await.unwrap();
+    let open = "--rate 100 --hold 6s";
+    let output = limited(200, &folder, &service, open).output().await.unwrap();
     own_limit(&output, &folder, &["no file descriptor", "`ulimit -n"]);
     let report = read(&folder, "ramp.json");
     assert_eq!(report["saturated"], false);
@@ -86,9 +88,8 @@ async fn visitors_without_a_descriptor_are_not_the_services_fault() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_harness_that_was_stopped_does_not_blame_the_service() {
     let ((service, _), folder) = (fast().await, folder(ONE));
-    let url = service.url();
-    let args = ["--rate", "50", "--hold", "8s", "--apply", &url];
-    let mut child = ramp(folder.path(), &service.url(), &args).spawn().unwrap();
+    let args = format!("--rate 50 --hold 8s --apply {}", service.url());
+    let mut child = ramp(&folder, &service.url(), &args).spawn().unwrap();
     let id = Pid::from_raw(child.id().unwrap().try_into().unwrap());
     // Requests are under way.
     while service.connections() < 20 && child.try_wait().unwrap().is_none() {
@@ -118,12 +119,12 @@ fn too_few_local_ports_end_the_run_and_more_addresses_are_the_remedy() {
         runtime.block_on(async {
             let ((service, _), folder) =
                 (fast().await, folder("[[steps]]\npath = '/'\nthink = '1s'"));
-            let users = ["--users", "1500", "--ramp", "3s", "--hold", "2s", "--down", "1s"];
-            let output = ramp(folder.path(), &service.url(), &users).output().await.unwrap();
+            let users = "--users 1500 --ramp 3s --hold 2s --down 1s";
+            let output = ramp(&folder, &service.url(), users).output().await.unwrap();
             own_limit(&output, &folder, &["1000 local ports", "--source-addresses"]);
-            let spread = [&users[..], &["--source-addresses", "127.0.1.0/24"]].concat();
-            let output = ramp(folder.path(), &service.url(), &spread).output().await.unwrap();
-            assert_ne!(output.status.code(), Some(64), "{}", told(&output));
+            let spread = format!("{users} --source-addresses 127.0.1.0/24");
+            let output = ramp(&folder, &service.url(), &spread).output().await.unwrap();
+            assert_ne!(output.status.code(), Some(64), "{}", stderr(&output));
             let total = &read(&folder, "ramp.json")["total"];
             assert_eq!(total["faults"].get("ports"), None, "{total}");
             assert!(service.connections() > 1_400, "{total}");

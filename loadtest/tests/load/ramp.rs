@@ -1,16 +1,20 @@
 //! `ramp`, on the real binary.
 
-use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use hyper::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::service::{Asked, Service};
+use super::common::{self, program, stderr};
+use super::service::Service;
+
+/// The scenario of a request.
+pub const ONE: &str = "[[steps]]\npath = '/'";
 
 /// 100 requests a second, by the clock: at least 10 ms lie between two answers.
 pub async fn limited() -> Service {
@@ -37,33 +41,30 @@ pub fn folder(scenario: &str) -> TempDir {
     folder
 }
 
-pub fn ramp(folder: &Path, target: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-    command.args(["ramp", "--target", target, "--scenario"]).arg(folder.join("test.toml"));
-    command.arg("--output").arg(folder.join("out")).args(args);
+/// `ramp`, whose output is in the folder; of what it writes on the terminal stderr is kept.
+pub fn ramp(folder: &TempDir, target: &str, args: &str) -> Command {
+    let folder = folder.path();
+    let mut command = Command::from(program(&format!("ramp --target {target} --scenario")));
+    command.arg(folder.join("test.toml")).arg("--output").arg(folder.join("out"));
+    command.args(args.split_whitespace());
     command.stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }
 
 /// The end of a run. A run that was void, as this machine was busy, is made again, twice at most.
-pub async fn played(folder: &Path, target: &str, args: &[&str]) -> Output {
-    let mut output = ramp(folder, target, args).output().await.unwrap();
+pub async fn played(folder: &TempDir, service: &Service, args: &str) -> Output {
+    let mut output = ramp(folder, &service.url(), args).output().await.unwrap();
     for _ in 0..2 {
         if output.status.code() != Some(75) {
             break;
         }
-        output = ramp(folder, target, args).output().await.unwrap();
+        output = ramp(folder, &service.url(), args).output().await.unwrap();
     }
     output
 }
 
-pub fn told(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-
 pub fn read(folder: &TempDir, name: &str) -> Value {
-    let text = std::fs::read(folder.path().join("out").join(name)).unwrap();
-    serde_json::from_slice(&text).unwrap()
+    common::json(folder.path().join("out").join(name))
 }
 
 const TWO: &str = "
@@ -77,26 +78,26 @@ const TWO: &str = "
     path = '/seats/{seat}'
     retry_on = [409]
     retry_from = 'seats'";
-const SHORT: [&str; 8] = ["--users", "30", "--ramp", "3s", "--hold", "4s", "--down", "1s"];
+const SHORT: &str = "--users 30 --ramp 3s --hold 4s --down 1s";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_saturated_service_gives_its_plan() {
     let service = limited().await;
     let folder = folder(TWO);
-    let output = played(folder.path(), &service.url(), &SHORT).await;
-    let told = told(&output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("the service was saturated"), "{told}");
+    let output = played(&folder, &service, SHORT).await;
+    let stderr = stderr(&output);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("the service was saturated"), "{stderr}");
     let report = read(&folder, "ramp.json");
     let tps = report["tps"].as_f64().unwrap();
-    assert!((90.0..=110.0).contains(&tps), "{tps}: {told}");
+    assert!((90.0..=110.0).contains(&tps), "{tps}: {stderr}");
     assert_eq!(report["retry_factor"], 1.0);
     assert_eq!((&report["model"], &report["saturated"]), (&json!("closed"), &json!(true)));
     assert_eq!(report["total"]["errors"], 0);
     // 1 s of the first second is the ramp's: users rise, and are all there in the hold.
     let users = |at: usize| report["over_time"][at]["users"].as_u64().unwrap();
     assert!(users(0) < 20 && users(5) == 30, "{}", report["over_time"]);
-    // Each user has a connection of its own, besides the look whether somebody answers.
+    // Each user has a connection of its own, besides the look whether the service answers.
     assert_eq!(service.connections(), 31);
     let plan = read(&folder, "plan.json");
     let visitors = plan["visitors_per_minute"].as_f64().unwrap();
@@ -112,12 +113,12 @@ async fn a_saturated_service_gives_its_plan() {
 /// A connection for each request, and one more that looks whether the service answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scenario_may_ask_for_new_connections() {
-    for (model, output) in [(&["--rate", "20", "--hold", "1s"][..], "open"), (&SHORT, "closed")] {
+    for (model, name) in [("--rate 20 --hold 1s", "open"), (SHORT, "closed")] {
         let service = limited().await;
         let folder = folder(&format!("connections = 'new'\n{TWO}"));
-        played(folder.path(), &service.url(), model).await;
-        let asked = read(&folder, "ramp.json")["total"]["requests"].as_u64().unwrap();
-        assert!(asked > 20 && service.connections() > asked, "{output}: {asked}");
+        played(&folder, &service, model).await;
+        let requests = read(&folder, "ramp.json")["total"]["requests"].as_u64().unwrap();
+        assert!(requests > 20 && service.connections() > requests, "{name}: {requests}");
     }
 }
 
@@ -125,27 +126,23 @@ async fn a_scenario_may_ask_for_new_connections() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ramp_is_silent_on_standard_output() {
     let service = limited().await;
-    let folder = folder("[[steps]]\npath = '/'");
-    let short = ["--users", "3", "--ramp", "1s", "--hold", "1s", "--down", "1s"];
-    let mut command = ramp(folder.path(), &service.url(), &short);
+    let folder = folder(ONE);
+    let short = "--users 3 --ramp 1s --hold 1s --down 1s";
+    let mut command = ramp(&folder, &service.url(), short);
     let output = command.stdout(Stdio::piped()).output().await.unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{}", told(&output));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{}", stderr(&output));
 }
 
 /// A service that has fallen over has no plan, and its failures are counted, not listed.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_no_visit_is_completed_there_is_no_plan() {
-    let service = Service::start(|_| async {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-        (500, String::new())
-    })
-    .await;
+    let service = Service::slow(Duration::from_millis(50), 500).await;
     let folder = folder(TWO);
-    let output = played(folder.path(), &service.url(), &SHORT).await;
-    let told = told(&output);
-    assert_eq!(output.status.code(), Some(70), "{told}");
-    assert!(told.contains("no visit was completed"), "{told}");
-    assert!(told.lines().count() < 20, "{told}");
+    let output = played(&folder, &service, SHORT).await;
+    let stderr = stderr(&output);
+    assert_eq!(output.status.code(), Some(70), "{stderr}");
+    assert!(stderr.contains("no visit was completed"), "{stderr}");
+    assert!(stderr.lines().count() < 20, "{stderr}");
     assert_eq!(read(&folder, "ramp.json")["plan"], Value::Null);
     assert!(!folder.path().join("out/plan.json").exists());
 }
@@ -155,9 +152,9 @@ async fn where_no_visit_is_completed_there_is_no_plan() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_retry_factor_is_measured() {
     let reservations = Arc::new(AtomicU64::new(0));
-    let service = Service::start(move |asked: Asked| {
+    let service = Service::start(move |method| {
         let conflict =
-            asked.method == "POST" && reservations.fetch_add(1, SeqCst).is_multiple_of(2);
+            method == Method::POST && reservations.fetch_add(1, SeqCst).is_multiple_of(2);
         async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
             (if conflict { 409 } else { 200 }, r#"{"seat":"A1"}"#.to_owned())
@@ -165,9 +162,9 @@ async fn the_retry_factor_is_measured() {
     })
     .await;
     let folder = folder(TWO);
-    let one = ["--users", "1", "--ramp", "1s", "--hold", "4s", "--down", "1s"];
-    let output = played(folder.path(), &service.url(), &one).await;
-    assert!(output.status.success(), "{}", told(&output));
+    let one = "--users 1 --ramp 1s --hold 4s --down 1s";
+    let output = played(&folder, &service, one).await;
+    assert!(output.status.success(), "{}", stderr(&output));
     let report = read(&folder, "ramp.json");
     let factor = report["retry_factor"].as_f64().unwrap();
     assert!((1.9..=2.1).contains(&factor), "{factor}");
@@ -179,11 +176,10 @@ async fn the_retry_factor_is_measured() {
 async fn load_is_not_capacity_and_is_not_applied() {
     let service = Service::start(|_| async { (200, String::new()) }).await;
     let folder = folder("[[steps]]\npath = '/'\nthink = '200ms..400ms'");
-    let url = service.url();
-    let apply = ["--apply", &url];
-    let output = played(folder.path(), &service.url(), &[&SHORT[..], &apply[..]].concat()).await;
-    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
-    assert!(told(&output).contains("load, not capacity: use size"), "{}", told(&output));
+    let apply = format!("{SHORT} --apply {}", service.url());
+    let output = played(&folder, &service, &apply).await;
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("load, not capacity: use size"), "{}", stderr(&output));
     assert_eq!(read(&folder, "ramp.json")["saturated"], false);
     // It thinks, so there is a stay, and a capacity by it.
     assert!(read(&folder, "plan.json")["capacity"].as_u64().unwrap() > 10);
@@ -192,10 +188,10 @@ async fn load_is_not_capacity_and_is_not_applied() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_open_load_past_the_limit_is_capacity() {
     let service = limited().await;
-    let folder = folder("[[steps]]\npath = '/'");
-    let open = ["--rate", "150", "--hold", "3s"];
-    let output = played(folder.path(), &service.url(), &open).await;
-    assert!(output.status.success(), "{}", told(&output));
+    let folder = folder(ONE);
+    let open = "--rate 150 --hold 3s";
+    let output = played(&folder, &service, open).await;
+    assert!(output.status.success(), "{}", stderr(&output));
     let report = read(&folder, "ramp.json");
     assert_eq!((&report["model"], &report["visits_begun"]), (&json!("open"), &json!(450)));
     assert_eq!(report["saturated"], true);
@@ -207,11 +203,11 @@ async fn an_open_load_past_the_limit_is_capacity() {
 async fn visitors_who_think_are_looked_at_when_as_many_go_as_come() {
     let service = Service::start(|_| async { (200, String::new()) }).await;
     let folder = folder("[[steps]]\npath = '/'\n[[steps]]\npath = '/b'\nthink = '2s'");
-    let open = ["--rate", "20", "--hold", "3s"];
-    let output = played(folder.path(), &service.url(), &open).await;
-    let told = told(&output);
-    assert!(output.status.success(), "{told}");
-    assert!(told.contains("visitors arrive for 2s before the measurement begins"), "{told}");
+    let open = "--rate 20 --hold 3s";
+    let output = played(&folder, &service, open).await;
+    let stderr = stderr(&output);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("visitors arrive for 2s before the measurement begins"), "{stderr}");
     let report = read(&folder, "ramp.json");
     assert_eq!((&report["visits_begun"], &report["seconds"]), (&json!(100), &json!(3.0)));
     let stay = report["stay_ms"].as_f64().unwrap();
@@ -223,44 +219,44 @@ async fn visitors_who_think_are_looked_at_when_as_many_go_as_come() {
     assert!(plan["capacity"].as_u64().unwrap() >= 30, "{plan}");
 }
 
-/// The hold of a service that answers nobody has no request of its own.
+/// The hold of a service that answers no request has none of its own.
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_without_an_answer_at_the_end_of_the_hold_are_told() {
+async fn requests_without_an_answer_at_the_end_of_the_hold_are_reported() {
     let service = Service::start(|_| std::future::pending()).await;
-    let folder = folder("[[steps]]\npath = '/'");
-    let hole = ["--users", "5", "--ramp", "1s", "--hold", "1s", "--down", "1s", "--timeout", "5s"];
-    let output = played(folder.path(), &service.url(), &hole).await;
-    let told = told(&output);
-    assert_eq!(output.status.code(), Some(70), "{told}");
-    assert!(told.contains("5 requests had no answer yet at the end of the hold"), "{told}");
+    let folder = folder(ONE);
+    let hole = "--users 5 --ramp 1s --hold 1s --down 1s --timeout 5s";
+    let output = played(&folder, &service, hole).await;
+    let stderr = stderr(&output);
+    assert_eq!(output.status.code(), Some(70), "{stderr}");
+    assert!(stderr.contains("5 requests had no answer yet at the end of the hold"), "{stderr}");
     assert_eq!(read(&folder, "ramp.json")["waiting_at_end_of_hold"], 5);
 }
 
 #[tokio::test]
 async fn what_is_called_wrongly_ends_with_64() {
-    let folder = folder("[[steps]]\npath = '/'");
+    let folder = folder(ONE);
     for (args, rule) in [
-        (&["--users", "0"][..], "--users"),
-        (&["--ramp", "500ms"], "must be 1s to 1h, in whole seconds"),
-        (&["--rate", "0"], "must be 0.1 to 100000"),
-        (&["--rate", "5", "--users", "5"], "cannot be used with"),
-        (&["--interval", "2h"], "must be 1s to 1h, in whole milliseconds"),
-        (&["--claim-ttl", "4s"], "must be 5s to 1h"),
-        (&["--show-up", "0"], "must be above 0%"),
-        (&["--headroom", "100%"], "must be below 100%"),
-        (&["--source-addresses", "here"], "neither an address nor a network"),
-        (&["--queue", "A"], "a queue's name is"),
-        (&["--apply", "http://me:secret@127.0.0.1:9"], "the key is in ANTEROOM_KEY"),
+        ("--users 0", "--users"),
+        ("--ramp 500ms", "must be 1s to 1h, in whole seconds"),
+        ("--rate 0", "must be 0.1 to 100000"),
+        ("--rate 5 --users 5", "cannot be used with"),
+        ("--interval 2h", "must be 1s to 1h, in whole milliseconds"),
+        ("--claim-ttl 4s", "must be 5s to 1h"),
+        ("--show-up 0", "must be above 0%"),
+        ("--headroom 100%", "must be below 100%"),
+        ("--source-addresses here", "neither an address nor a network"),
+        ("--queue A", "a queue's name is"),
+        ("--apply http://me:secret@127.0.0.1:9", "the key is in ANTEROOM_KEY"),
     ] {
-        let output = ramp(folder.path(), "http://127.0.0.1:9", args).output().await.unwrap();
-        assert_eq!(output.status.code(), Some(64), "{args:?}");
-        assert!(told(&output).contains(rule), "{args:?}: {}", told(&output));
+        let output = ramp(&folder, "http://127.0.0.1:9", args).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(64), "{args}");
+        assert!(stderr(&output).contains(rule), "{args}: {}", stderr(&output));
     }
-    let output = ramp(folder.path(), "ftp://a", &[]).output().await.unwrap();
+    let output = ramp(&folder, "ftp://a", "").output().await.unwrap();
     assert_eq!(output.status.code(), Some(64));
-    let output = ramp(folder.path(), "http://127.0.0.1:9", &[]).output().await.unwrap();
+    let output = ramp(&folder, "http://127.0.0.1:9", "").output().await.unwrap();
     assert_eq!(output.status.code(), Some(70));
-    assert!(told(&output).contains("no answer at http://127.0.0.1:9/"), "{}", told(&output));
+    assert!(stderr(&output).contains("no answer at http://127.0.0.1:9/"), "{}", stderr(&output));
     assert!(!folder.path().join("out").exists());
 }
 
@@ -269,16 +265,17 @@ async fn what_is_called_wrongly_ends_with_64() {
 async fn a_folder_that_cannot_be_written_is_refused_before_the_run() {
     let service = limited().await;
     let (folder, url) = (folder(TWO), service.url());
-    let simulate = ["simulate", "--rate", "1", "--capacity", "1", "--stay", "1s"];
-    let size = ["size", "--target", &url, "--slo", "p95<1s"];
-    let rehearse = ["rehearse", "--without-room", "--target", &url];
-    for args in [&["ramp", "--target", &url][..], &size, &rehearse, &simulate] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
+    for args in [
+        format!("ramp --target {url}"),
+        format!("size --target {url} --slo p95<1s"),
+        format!("rehearse --without-room --target {url}"),
+        "simulate --rate 1 --capacity 1 --stay 1s".to_owned(),
+    ] {
         // Not even root can write there.
-        command.args(args).args(["--output", "/proc/self"]).current_dir(folder.path());
-        let output = command.output().await.unwrap();
-        assert_eq!(output.status.code(), Some(64), "{args:?}: {}", told(&output));
-        assert!(told(&output).contains("--output /proc/self: "), "{}", told(&output));
+        let mut command = Command::from(program(&format!("{args} --output /proc/self")));
+        let output = command.current_dir(folder.path()).output().await.unwrap();
+        assert_eq!(output.status.code(), Some(64), "{args}: {}", stderr(&output));
+        assert!(stderr(&output).contains("--output /proc/self: "), "{}", stderr(&output));
     }
     // Each looks whether it answers.
     assert_eq!(service.connections(), 3);

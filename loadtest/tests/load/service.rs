@@ -1,84 +1,64 @@
 //! Small HTTP services with a known ceiling.
 
-use std::convert::Infallible;
-use std::future::Future;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use http_body_util::BodyExt as _;
+use hyper::{Method, Request, body::Incoming};
 use tokio_rustls::TlsAcceptor;
 
-/// A service; it ends when dropped.
+use super::common;
+
+/// A service, which answers until the test ends.
 pub struct Service {
     address: SocketAddr,
     connections: Arc<AtomicU64>,
-    task: JoinHandle<()>,
-}
-
-/// What a service was asked.
-#[derive(Clone, Debug)]
-pub struct Asked {
-    pub method: String,
 }
 
 impl Service {
     /// Answers each request with a status and a body.
     pub async fn start<F, A>(answer: F) -> Self
     where
-        F: Fn(Asked) -> A + Send + Sync + 'static,
+        F: Fn(Method) -> A + Send + Sync + 'static,
         A: Future<Output = (u16, String)> + Send + 'static,
     {
         Self::start_with(None, answer).await
     }
 
-    /// The same, with TLS if there is somebody to do it.
+    /// Answers each request with this status after this time.
+    pub async fn slow(time: Duration, status: u16) -> Self {
+        Self::start(move |_| async move {
+            tokio::time::sleep(time).await;
+            (status, String::new())
+        })
+        .await
+    }
+
+    /// The same as [`start`](Self::start), behind TLS if it is given.
     pub async fn start_with<F, A>(tls: Option<TlsAcceptor>, answer: F) -> Self
     where
-        F: Fn(Asked) -> A + Send + Sync + 'static,
+        F: Fn(Method) -> A + Send + Sync + 'static,
         A: Future<Output = (u16, String)> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let connections = Arc::new(AtomicU64::new(0));
-        let (answer, counted) = (Arc::new(answer), Arc::clone(&connections));
-        let task = tokio::spawn(async move {
-            loop {
-                let (stream, _) = listener.accept().await.unwrap();
-                counted.fetch_add(1, SeqCst);
-                let answer = Arc::clone(&answer);
-                let handler = service_fn(move |request| {
-                    let answer = Arc::clone(&answer);
-                    async move {
-                        let (status, body) = answer(read(request).await).await;
-                        let body = Full::new(Bytes::from(body));
-                        let answer = Response::builder().status(status).body(body).unwrap();
-                        Ok::<_, Infallible>(answer)
-                    }
-                });
-                let (tls, server) = (tls.clone(), http1::Builder::new());
-                tokio::spawn(async move {
-                    // How it ends is the visitor's to tell.
-                    let _ = match tls {
-                        None => server.serve_connection(TokioIo::new(stream), handler).await,
-                        Some(tls) => match tls.accept(stream).await {
-                            Ok(stream) => {
-                                server.serve_connection(TokioIo::new(stream), handler).await
-                            }
-                            Err(_) => Ok(()),
-                        },
-                    };
-                });
+        let answer = Arc::new(answer);
+        let answer = move |request: Request<Incoming>| {
+            let answer = Arc::clone(&answer);
+            async move {
+                let (head, body) = request.into_parts();
+                // A body that is not read breaks the connection.
+                let _ = body.collect().await;
+                let (status, body) = answer(head.method).await;
+                common::answer(status, body)
             }
-        });
-        Self { address, connections, task }
+        };
+        let (address, connections) = common::serve(tls, answer).await;
+        Self { address, connections }
     }
 
     /// Where it answers.
@@ -90,17 +70,4 @@ impl Service {
     pub fn connections(&self) -> u64 {
         self.connections.load(SeqCst)
     }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn read(request: Request<Incoming>) -> Asked {
-    let (head, body) = request.into_parts();
-    // Who leaves a body unread breaks the connection.
-    let _ = body.collect().await;
-    Asked { method: head.method.to_string() }
 }

@@ -9,7 +9,7 @@ fn of_page(page: &str, target: &str) -> String {
 }
 
 #[test]
-fn ids_of_a_recording_become_captures_or_are_asked_for() {
+fn ids_of_a_recording_become_captures_or_values_to_fill_in() {
     const SHOW: &str = "/api/shows/550e8400-e29b-41d4-a716-446655440000";
     let show =
         r#"{"venue":{"id":"507f1f77bcf86cd799439011"},"price":9,"seats":[{"id":"x"},{"id":7}]}"#;
@@ -20,7 +20,7 @@ fn ids_of_a_recording_become_captures_or_are_asked_for() {
     let page = r#"<a href="/help">?</a><a href='https://shop.example/pay/V1StGXR8-x'>pay</a>"#;
     let mut confirm = post("/api/holds/10482/confirm", "application/json", r#"{"holdId":10482}"#);
     confirm["headers"] = json!([{ "name": "If-Match", "value": "\"9f86d081\"" }]);
-    let (written, told) = from_har(&recording(&[
+    let (written, notes) = from_har(&recording(&[
         (get(SHOW), answer(200, show)),
         (get("/api/venues/507f1f77bcf86cd799439011?page=9"), answer(200, "{}")),
         (request("POST", "/api/seats/7/hold"), created),
@@ -57,7 +57,7 @@ fn ids_of_a_recording_become_captures_or_are_asked_for() {
     assert_eq!(lines(&written, "body"), ["body = '{\"holdId\":{hold}}'"]);
     for (step, name, place) in [(1, "show", "shows"), (7, "trie", "tries")] {
         let note = format!("  step {step}: {{fill_in_{name}}}: path after {place}\n");
-        assert!(told.contains(&note) && written.contains(&format!("# {note}")), "{told}");
+        assert!(notes.contains(&note) && written.contains(&format!("# {note}")), "{notes}");
     }
 }
 
@@ -102,12 +102,12 @@ fn a_capture_shows_no_secret_of_the_answer() {
 fn the_target_of_a_redirect_is_captured() {
     let target = "/done?order=1#end";
     for location in [target, "https://shop.example/done?order=1", "//shop.example/done?order=1"] {
-        let (written, told) = from_har(&recording(&[
+        let (written, notes) = from_har(&recording(&[
             (request("POST", "/buy"), redirect(303, location)),
             (get("/done?order=1"), answer(200, "")),
             (get("/done?order=1"), answer(200, "")),
         ]));
-        assert!(told.contains("Captured: {location} from step 1."), "{told}");
+        assert!(notes.contains("Captured: {location} from step 1."), "{notes}");
         let mut visit = Visit::new(&Arc::new(parse(&written).unwrap()), 1);
         let mut targets = Vec::new();
         while let Some(turn) = visit.turn().unwrap() {

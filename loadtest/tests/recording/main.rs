@@ -2,26 +2,21 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod captures;
+#[path = "../common/mod.rs"]
+mod common;
 mod secrets;
 mod steps;
 
-use std::process::{Command, Output};
 use std::sync::Arc;
 
 use anteroom_loadtest::scenario::{Call, Scenario, Visit, har};
 use hyper::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
+use common::{program, stderr, text};
+
 const FORM: &str = "application/x-www-form-urlencoded";
 const JSON: &str = "application/json; charset=utf-8";
-
-fn run(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest")).args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
 
 fn parse(text: &str) -> Result<Scenario, String> {
     Scenario::parse(text, "shop.toml").map_err(|error| error.0)
@@ -32,9 +27,9 @@ fn from_har(recording: &Value) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.har");
     std::fs::write(&file, recording.to_string()).unwrap();
-    let output = run(&["scenario", "from-har", file.to_str().unwrap()]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    (text(&output.stdout), text(&output.stderr))
+    let output = program("scenario from-har").arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    (text(&output.stdout), stderr(&output))
 }
 
 /// A recording of requests and answers, one a second.
@@ -106,9 +101,9 @@ fn lines<'t>(scenario: &'t str, start: &str) -> Vec<&'t str> {
 fn a_visit_of_a_recording_uses_its_own_ids() {
     let recorded = include_str!("chromium.har");
     let log: Value = serde_json::from_str(recorded).unwrap();
-    let (written, told) = from_har(&log);
+    let (written, notes) = from_har(&log);
     let note = "  step 6: {fill_in_idempotencykey}: body /idempotencyKey";
-    assert!(told.lines().any(|line| line == note), "{told}");
+    assert!(notes.lines().any(|line| line == note), "{notes}");
     assert!(written.contains(&format!("# {note}\n")), "{written}");
     let key = "fb78d49a-d9fa-440e-b6d7-e57b9acc6d4f";
     let filled = written.replace("{fill_in_idempotencykey}", key);
@@ -154,18 +149,18 @@ fn a_visit_of_a_recording_uses_its_own_ids() {
         "{location} from step 4",
         "x-csrf-token (1)",
     ] {
-        assert!(told.contains(note) && written.contains(note), "{note}: {told}");
+        assert!(notes.contains(note) && written.contains(note), "{note}: {notes}");
     }
 }
 
 #[test]
 fn a_recording_becomes_a_scenario_without_secrets() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/recording.har");
-    let output = run(&["scenario", "from-har", file]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let (written, told) = (text(&output.stdout), text(&output.stderr));
+    let output = program("scenario from-har").arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let (written, notes) = (text(&output.stdout), stderr(&output));
     // Whatever is secret in the recording is named so.
-    assert!(!written.contains("hidden") && !told.contains("hidden"), "{written}{told}");
+    assert!(!written.contains("hidden") && !notes.contains("hidden"), "{written}{notes}");
     for line in [
         "From a recording of https://shop.example, steps: 4.",
         "Headers left out: authorization (3), cookie (3), user-agent (3), x-api-key (1), \
@@ -174,19 +169,19 @@ fn a_recording_becomes_a_scenario_without_secrets() {
         "  step 3: {fill_in_password}: body /buyer/password",
         "like personal data: look through the file before you share it.",
     ] {
-        assert!(told.lines().any(|it| it == line), "{line:?} is not in\n{told}");
+        assert!(notes.lines().any(|it| it == line), "{line:?} is not in\n{notes}");
         assert!(written.contains(&format!("# {line}\n")), "{line:?} is not in\n{written}");
     }
     // It is no scenario before values are put in the place of the secrets.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.toml");
     std::fs::write(&file, &written).unwrap();
-    let output = run(&["scenario", "check", file.to_str().unwrap()]);
+    let output = program("scenario check").arg(file).output().unwrap();
     assert_eq!(output.status.code(), Some(64));
-    let told = text(&output.stderr);
+    let notes = stderr(&output);
     let rule = "{fill_in_access_token} in step \"2 GET /api/seats\" is captured by no earlier \
                 step: it was removed from a recording";
-    assert!(told.contains(rule), "{told}");
+    assert!(notes.contains(rule), "{notes}");
     let names = ["access_token", "password", "csrf_token"];
     let filled = names
         .iter()
@@ -218,17 +213,15 @@ fn a_recording_becomes_a_scenario_without_secrets() {
 }
 
 #[test]
-fn a_recording_of_nothing_is_told() {
+fn a_recording_of_nothing_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.har");
     let request = r#"{"method":"GET","url":"chrome-extension://abc/token=hidden"}"#;
     let entry = format!(r#"{{"startedDateTime":"2026-01-15T11:00:00Z","request":{request}}}"#);
     std::fs::write(&file, format!(r#"{{"log":{{"entries":[{entry}]}}}}"#)).unwrap();
-    let output = run(&["scenario", "from-har", file.to_str().unwrap()]);
+    let output = program("scenario from-har").arg(file).output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(64), ""));
-    let told = text(&output.stderr);
-    assert!(
-        told.ends_with("no request to make a step of; left out: not over HTTP (1)\n"),
-        "{told}"
-    );
+    let text = stderr(&output);
+    let reason = "no request to make a step of; left out: not over HTTP (1)\n";
+    assert!(text.ends_with(reason), "{text}");
 }

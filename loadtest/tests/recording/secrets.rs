@@ -92,7 +92,7 @@ fn what_a_shop_needs_stays() {
     assert_eq!((calls[0].target.as_str(), &calls[1].body), (path, &body));
 }
 
-/// What stands for it meanwhile is drawn once a process, and must not read as an escape.
+/// Its mark meanwhile is drawn once a process, and must not read as an escape.
 #[test]
 fn an_id_after_an_escape_is_one_value() {
     let id = "550e8400-e29b-41d4-a716-446655440004";

@@ -9,32 +9,32 @@ fn a_step_expects_what_a_working_visitor_gets() {
     let statuses = [(200, None), (204, None), (304, None), (302, Some(())), (409, Some(()))];
     for (status, other) in statuses.into_iter().chain([(401, Some(())), (503, Some(()))]) {
         let steps = [(get("/"), answer(200, "")), (request("POST", "/a"), answer(status, ""))];
-        let (written, told) = from_har(&recording(&steps));
+        let (written, notes) = from_har(&recording(&steps));
         let expected = other.map(|()| "expect = [\"2xx\", \"3xx\"]");
         assert_eq!(lines(&written, "expect"), Vec::from_iter(expected), "{status}");
         let note = format!("Failed in the recording, expected to work: step 2 with {status}.\n");
-        assert_eq!(told.contains(&note), status >= 400, "{told}");
+        assert_eq!(notes.contains(&note), status >= 400, "{notes}");
     }
-    // What is not there is asked for by mistake. Its path may have a secret.
+    // What is not there is requested by mistake. Its path may have a secret.
     let lost = get("/.well-known/q83vEjRWeJA7s9Kd2LxQ0w.json");
     let steps = [(get("/"), answer(200, "")), (lost, answer(404, ""))];
-    let (written, told) = from_har(&recording(&steps));
+    let (written, notes) = from_har(&recording(&steps));
     assert_eq!(lines(&written, "path"), ["path = \"/\""]);
     assert!(
-        told.contains("Left out: GET /.well-known/{fill_in_well_known} with 404 (1)."),
-        "{told}"
+        notes.contains("Left out: GET /.well-known/{fill_in_well_known} with 404 (1)."),
+        "{notes}"
     );
     assert!(!written.contains("fill_in_") || !lines(&written, "path")[0].contains("fill_in_"));
 }
 
 #[test]
 fn a_body_has_the_type_that_the_recording_gives_it() {
-    let mut said_twice = post("/c", "text/plain", "a=1");
-    said_twice["headers"] = json!([{ "name": "Content-Type", "value": FORM }]);
+    let mut typed_twice = post("/c", "text/plain", "a=1");
+    typed_twice["headers"] = json!([{ "name": "Content-Type", "value": FORM }]);
     let written = made(&[
         (post("/a", FORM, "seat=1"), answer(200, "")),
         (post("/b", "", "{}"), answer(200, "")),
-        (said_twice, answer(200, "")),
+        (typed_twice, answer(200, "")),
     ]);
     let expected = format!("headers.content-type = \"{FORM}\"");
     assert_eq!(lines(&written, "headers.content-type"), [&expected, &expected]);
@@ -43,7 +43,7 @@ fn a_body_has_the_type_that_the_recording_gives_it() {
 }
 
 /// A request of this address, answered without a body.
-fn asked(method: &str, url: &str, status: i64, kind: &str) -> (Value, Value) {
+fn entry(method: &str, url: &str, status: i64, kind: &str) -> (Value, Value) {
     let answer = json!({ "status": status, "content": { "mimeType": kind } });
     (json!({ "method": method, "url": url, "headers": [] }), answer)
 }
@@ -51,7 +51,7 @@ fn asked(method: &str, url: &str, status: i64, kind: &str) -> (Value, Value) {
 #[test]
 fn the_origin_is_that_of_the_pages() {
     // Frames of a page belong to it.
-    let asks = [
+    let requests = [
         ("GET", "chrome-extension://abc/x", 200, JSON, None),
         ("GET", "http://shop.test/", 307, HTML, None),
         ("GET", "https://shop.test/", 200, HTML, Some("1")),
@@ -71,10 +71,10 @@ fn the_origin_is_that_of_the_pages() {
         ("GET", "https://shop.test/lost", 0, "", None),
         ("GET", "https://shop.test/lost", 0, "", None),
     ];
-    let entries = asks.map(|(method, url, status, kind, _)| asked(method, url, status, kind));
+    let entries = requests.map(|(method, url, status, kind, _)| entry(method, url, status, kind));
     let mut recording = recording(&entries);
     for (entry, (_, url, .., page)) in
-        recording["log"]["entries"].as_array_mut().unwrap().iter_mut().zip(asks)
+        recording["log"]["entries"].as_array_mut().unwrap().iter_mut().zip(requests)
     {
         let frame = if url.ends_with("frame") { "iframe" } else { "document" };
         entry["request"]["headers"] = json!([{ "name": "Sec-Fetch-Dest", "value": frame }]);
@@ -99,8 +99,8 @@ fn the_origin_is_that_of_the_pages() {
 #[test]
 fn a_redirect_is_not_what_a_recording_is_of() {
     for kind in [HTML, JSON] {
-        let first = asked("GET", "http://shop.test/", 307, HTML);
-        let made = made(&[first, asked("GET", "https://shop.test/a", 200, kind)]);
+        let first = entry("GET", "http://shop.test/", 307, HTML);
+        let made = made(&[first, entry("GET", "https://shop.test/a", 200, kind)]);
         assert_eq!(sent(&made)[0].target, "/a");
         assert_eq!(made.lines().nth(1), Some("# Left out: http://shop.test (1)."));
     }
@@ -109,7 +109,7 @@ fn a_redirect_is_not_what_a_recording_is_of() {
 #[test]
 fn notes_are_bounded_and_hold_no_control_characters() {
     let others =
-        (0..55).map(|host| asked("GET", &format!("https://h{host:02}.test/"), 200, HTML).0);
+        (0..55).map(|host| entry("GET", &format!("https://h{host:02}.test/"), 200, HTML).0);
     let own = (0..2).map(|_| post("/x", JSON, r#"{"\u001b\n token":"hidden"}"#));
     let text = of_requests(own.chain(others));
     let notes = lines(&text, "# ");

@@ -1,4 +1,4 @@
-//! Rooms that break a promise are found out, and the lines that prove it are told.
+//! Rooms that break a promise are found out, and the lines that prove it are shown.
 
 use std::{
     collections::BTreeMap,
@@ -10,18 +10,19 @@ use std::{
 
 use anteroom_witness::Token;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use hyper::{Request, body::Incoming};
 use serde_json::{Value, json};
 
 use crate::{
     Rehearsed,
-    fake::{self, Answer, Asked, serve},
-    rehearse,
+    common::{Answer, answer},
+    rehearse, scenario, serve,
 };
 
-/// What a room does wrong. Whoever is not let in waits.
+/// What a room does wrong. A visitor who is not let in waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
-    /// Everybody is active at once, where `capacity` is 5, and this after the first look at it.
+    /// All visitors are active at once, where `capacity` is 5, and this after the first look at it.
     LetsAllIn { later: u64 },
     /// Every token passes at the gate, and none does.
     TakesAnyToken,
@@ -49,8 +50,8 @@ struct Room {
     /// Given so far; the first is 2, as forged tokens have ticket 1.
     tickets: AtomicU64,
     looks_at_rules: AtomicU64,
-    /// Places that were not given up, and how often that was asked for.
-    standing: Mutex<BTreeMap<u64, u32>>,
+    /// Places that were not given up, and how often that was requested.
+    places: Mutex<BTreeMap<u64, u32>>,
 }
 
 /// A token in the form of real ones, with no more in it than visitors can read.
@@ -66,40 +67,40 @@ fn token(ticket: u64) -> String {
 impl Room {
     async fn start(fault: Fault) -> String {
         let (tickets, looks_at_rules) = (AtomicU64::new(1), AtomicU64::new(0));
-        let standing = Mutex::default();
-        let room = Arc::new(Self { fault, tickets, looks_at_rules, standing });
-        serve(move |asked| {
+        let places = Mutex::default();
+        let room = Arc::new(Self { fault, tickets, looks_at_rules, places });
+        serve(move |request| {
             let room = Arc::clone(&room);
-            async move { room.answer(&asked) }
+            async move { room.answer(&request) }
         })
         .await
     }
 
-    fn answer(&self, asked: &Asked) -> Answer {
-        match (asked.method().as_str(), asked.uri().path()) {
+    fn answer(&self, request: &Request<Incoming>) -> Answer {
+        match (request.method().as_str(), request.uri().path()) {
             ("GET", "/v1/queues/hall") => {
                 let state = if self.fault == Fault::Bypass { "bypass" } else { "open" };
-                let depth = self.standing.lock().unwrap().len();
+                let depth = self.places.lock().unwrap().len();
                 let state = json!({ "state": state, "depth": depth, "ready": 0, "active": 0 });
-                fake::json(200, &state)
+                answer(200, state)
             }
-            ("GET", "/v1/admin/queues/hall") => fake::json(200, &self.rules()),
+            ("GET", "/v1/admin/queues/hall") => answer(200, self.rules()),
             ("POST", "/v1/queues/hall/tokens") => {
                 if let Fault::RefusesJoins(status, code) = self.fault {
-                    return fake::json(status, &json!({ "code": code }));
+                    return answer(status, json!({ "code": code }));
                 }
                 if let Fault::Adapts { .. } = self.fault {
-                    return fake::json(403, &Value::Null);
+                    return answer(403, Value::Null);
                 }
                 let ticket = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
-                self.standing.lock().unwrap().insert(ticket, 0);
+                self.places.lock().unwrap().insert(ticket, 0);
                 let mut body = self.place(ticket);
                 body["token"] = token(ticket).into();
-                fake::json(201, &body)
+                answer(201, body)
             }
             (method, path) => match path.strip_prefix("/v1/queues/hall/") {
-                Some(call) => self.visitor(asked, method, call),
-                None => fake::json(404, &json!({ "code": "not_found" })),
+                Some(call) => self.visitor(request, method, call),
+                None => answer(404, json!({ "code": "not_found" })),
             },
         }
     }
@@ -132,14 +133,14 @@ impl Room {
         }
     }
 
-    fn visitor(&self, asked: &Asked, method: &str, call: &str) -> Answer {
-        let refused = |status, code| fake::json(status, &json!({ "code": code }));
+    fn visitor(&self, request: &Request<Incoming>, method: &str, call: &str) -> Answer {
+        let refused = |status, code| answer(status, json!({ "code": code }));
         let passes_all = matches!(self.fault, Fault::TakesAnyToken | Fault::Bypass);
         let passes = passes_all || matches!(self.fault, Fault::LetsAllIn { .. });
         if call == "authorize" && passes {
-            return fake::json(200, &json!({}));
+            return answer(200, json!({}));
         }
-        let Some(held) = asked.headers().get("x-anteroom-token") else {
+        let Some(held) = request.headers().get("x-anteroom-token") else {
             return refused(401, "token_missing");
         };
         let ticket = Token::read(held.to_str().unwrap()).unwrap().place.ticket;
@@ -159,28 +160,26 @@ impl Room {
         }
         match (method, call) {
             ("GET", "token") if is_forged => refused(302, ""),
-            ("GET", "token") => fake::json(200, &self.place(ticket)),
+            ("GET", "token") => answer(200, self.place(ticket)),
             ("POST", "token/claim") => refused(409, "not_ready"),
             ("POST", "token/renew") => refused(409, "not_active"),
-            (_, "authorize") if self.fault == Fault::PassesWithoutTurn => {
-                fake::json(200, &json!({}))
-            }
+            (_, "authorize") if self.fault == Fault::PassesWithoutTurn => answer(200, json!({})),
             (_, "authorize") => refused(403, "not_admitted"),
             _ => refused(410, "place_gone"),
         }
     }
 
     fn leaves(&self, ticket: u64) -> Answer {
-        let mut standing = self.standing.lock().unwrap();
-        let Some(asked) = standing.get_mut(&ticket) else {
-            return fake::json(410, &json!({ "code": "place_gone", "reason": "left" }));
+        let mut places = self.places.lock().unwrap();
+        let Some(requests) = places.get_mut(&ticket) else {
+            return answer(410, json!({ "code": "place_gone", "reason": "left" }));
         };
-        *asked += 1;
-        if self.fault == Fault::KeepsLeavers && (*asked == 1 || ticket.is_multiple_of(4)) {
-            return fake::json(503, &json!({ "code": "store_unavailable" }));
+        *requests += 1;
+        if self.fault == Fault::KeepsLeavers && (*requests == 1 || ticket.is_multiple_of(4)) {
+            return answer(503, json!({ "code": "store_unavailable" }));
         }
-        standing.remove(&ticket);
-        fake::json(204, &Value::Null)
+        places.remove(&ticket);
+        answer(204, Value::Null)
     }
 }
 
@@ -190,32 +189,33 @@ async fn depth(room: &str) -> Value {
     state.json::<Value>().await.unwrap()["depth"].clone()
 }
 
-/// Plays a crowd in such a room, of which the rules are known.
-async fn play(fault: Fault, crowd: &[&str]) -> Rehearsed {
-    let room = Room::start(fault).await;
-    let rooms = ["--anteroom", &room, "--service", &room, "--queue", "hall"];
-    rehearse(&[crowd, &rooms].concat()).await
+/// The flags of such a room, of which the rules are known.
+fn flags(room: &str) -> String {
+    format!("--anteroom {room} --service {room} --queue hall")
 }
 
-const SIXTY: [&str; 8] =
-    ["--mix", "faithful=1", "--visitors", "60", "--arrive", "1s", "--stay", "2s"];
-const CHEATS: [&str; 8] =
-    ["--mix", "cheats=1", "--visitors", "20", "--arrive", "1s", "--limit", "60s"];
+/// Plays a crowd in such a room.
+async fn play(fault: Fault, crowd: &str) -> Rehearsed {
+    rehearse(&format!("{crowd} {}", flags(&Room::start(fault).await))).await
+}
+
+const SIXTY: &str = "--mix faithful=1 --visitors 60 --arrive 1s --stay 2s";
+const CHEATS: &str = "--mix cheats=1 --visitors 20 --arrive 1s --limit 60s";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_01_a_room_that_lets_all_in_is_found_out() {
-    let run = play(Fault::LetsAllIn { later: 5 }, &SIXTY).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let run = play(Fault::LetsAllIn { later: 5 }, SIXTY).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let result = run.result();
     let promises = &result["with_room"]["room"]["promises"];
     assert_eq!(promises["held"]["1"], false, "{promises:#}");
     assert_eq!(promises["held"]["2"], Value::Null, "there is no batch: {promises:#}");
     assert_eq!(promises["held"]["3"], true, "{promises:#}");
     assert_eq!(result["with_room"]["over"], "promise_broken");
-    // What is told proves it: six who were active together.
+    // The lines prove it: six who were active together.
     let violation = promises["violations"][0].as_str().unwrap();
-    let (told, lines) = violation.split_once('\n').unwrap();
-    assert!(told.starts_with("promise 1: 6 ready or active at "), "{told}");
+    let (first, lines) = violation.split_once('\n').unwrap();
+    assert!(first.starts_with("promise 1: 6 ready or active at "), "{first}");
     let record = run.file("record.jsonl");
     let record: Vec<_> = record.lines().collect();
     let mut active = 0;
@@ -226,75 +226,74 @@ async fn promise_01_a_room_that_lets_all_in_is_found_out() {
     }
     assert_eq!(active, 6, "{violation}");
     assert!(run.file("rehearse.md").contains("`capacity` | BROKEN |"), "the report says it");
-    assert!(run.said().contains("promise 1, BROKEN: Cap"), "{}", run.said());
+    assert!(run.stderr().contains("promise 1, BROKEN: Cap"), "{}", run.stderr());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_04_and_05_are_proved_on_the_terminal_and_no_place_is_left() {
     let room = Room::start(Fault::HidesPlaces).await;
-    let rooms = ["--anteroom", &room, "--service", &room, "--queue", "hall"];
-    let crowd = ["--mix", "tabs=1", "--visitors", "8", "--arrive", "500ms", "--limit", "60s"];
-    let run = rehearse(&[&crowd[..], &rooms].concat()).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let crowd = "--mix tabs=1 --visitors 8 --arrive 500ms --limit 60s";
+    let run = rehearse(&format!("{crowd} {}", flags(&room))).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     for promise in ["4", "5"] {
-        let said = run.said();
-        let (_, proof) = said.split_once(&format!("promise {promise}, BROKEN: ")).unwrap();
+        let stderr = run.stderr();
+        let (_, proof) = stderr.split_once(&format!("promise {promise}, BROKEN: ")).unwrap();
         let mut proof = proof.lines().skip(1);
-        assert!(proof.next().unwrap().starts_with(&format!("promise {promise}: ")), "{said}");
+        assert!(proof.next().unwrap().starts_with(&format!("promise {promise}: ")), "{stderr}");
         let lines = proof.take_while(|line| line.starts_with("  line ")).count();
-        assert!((1..=3).contains(&lines), "{said}");
+        assert!((1..=3).contains(&lines), "{stderr}");
     }
-    assert!(run.said().contains("record.jsonl"), "{}", run.said());
-    assert_eq!(depth(&room).await, 0, "{}", run.said());
+    assert!(run.stderr().contains("record.jsonl"), "{}", run.stderr());
+    assert_eq!(depth(&room).await, 0, "{}", run.stderr());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_cannot_be_given_up_is_tried_for_a_minute_and_then_reported() {
     let room = Room::start(Fault::KeepsLeavers).await;
-    let rooms = ["--anteroom", &room, "--queue", "hall", "--mix", "faithful=1", "--visitors", "8"];
-    let run = rehearse(&[&rooms[..], &["--arrive", "500ms", "--limit", "2s"]].concat()).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let crowd = "--mix faithful=1 --visitors 8 --arrive 500ms --limit 2s";
+    let run = rehearse(&format!("--anteroom {room} --queue hall {crowd}")).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let why = "8 of 8 visits had not ended when --limit 2s was over";
-    assert!(run.said().contains(why), "{}", run.said());
-    assert_eq!(depth(&room).await, 2, "{}", run.said());
-    assert!(run.said().contains("2 of them stay in the line"), "{}", run.said());
+    assert!(run.stderr().contains(why), "{}", run.stderr());
+    assert_eq!(depth(&room).await, 2, "{}", run.stderr());
+    assert!(run.stderr().contains("2 of them stay in the line"), "{}", run.stderr());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_room_that_refuses_every_join_ends_the_run_with_its_statuses() {
     for (visitors, status, code) in [("2000", 403, ""), ("3", 401, "assertion_required")] {
-        let crowd = ["--mix", "faithful=1", "--visitors", visitors, "--arrive", "1s"];
+        let crowd = format!("--mix faithful=1 --visitors {visitors} --arrive 1s");
         let run = play(Fault::RefusesJoins(status, code), &crowd).await;
-        assert_eq!(run.code(), 70, "{}", run.said());
+        assert_eq!(run.code(), 70, "{}", run.stderr());
         let answer = format!("the room refuses every join: {}", format!("{status} {code}").trim());
-        assert!(run.said().contains(&answer), "{}", run.said());
+        assert!(run.stderr().contains(&answer), "{}", run.stderr());
         let with_room = &run.result()["with_room"];
         assert!(with_room["seconds"].as_f64() < Some(60.0), "{with_room:#}");
         let held = with_room["room"]["promises"]["held"].as_object().unwrap();
         assert!(held.values().all(Value::is_null), "no visitor had a place: {held:?}");
-        assert!(!run.said().contains("kept"), "{}", run.said());
+        assert!(!run.stderr().contains("kept"), "{}", run.stderr());
     }
     // It may take joins later.
-    let crowd = ["--mix", "faithful=1", "--visitors", "30", "--arrive", "1s", "--limit", "2s"];
-    let run = play(Fault::RefusesJoins(503, "queue_closed"), &crowd).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let crowd = "--mix faithful=1 --visitors 30 --arrive 1s --limit 2s";
+    let run = play(Fault::RefusesJoins(503, "queue_closed"), crowd).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     assert_eq!(run.result()["with_room"]["over"], "time_limit");
-    assert!(run.said().contains("joins: 503 queue_closed: "), "{}", run.said());
-    assert!(run.said().contains("promise 5, not judged: "), "{}", run.said());
+    assert!(run.stderr().contains("joins: 503 queue_closed: "), "{}", run.stderr());
+    assert!(run.stderr().contains("promise 5, not judged: "), "{}", run.stderr());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_objective_that_no_request_measured_is_not_judged() {
     let target = Room::start(Fault::TakesAnyToken).await;
-    let crowd = ["--mix", "faithful=1", "--visitors", "5", "--arrive", "1s", "--limit", "2s"];
-    let slo = ["--target", &target, "--slo", "p95<200ms", "--slo", "errors<1%"];
-    let run = play(Fault::LooksForForgedPlaces, &[&crowd[..], &slo].concat()).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let crowd = "--mix faithful=1 --visitors 5 --arrive 1s --limit 2s";
+    let slo = format!("--target {target} --slo p95<200ms --slo errors<1%");
+    let run = play(Fault::LooksForForgedPlaces, &format!("{crowd} {slo}")).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     for objective in ["p95<200ms", "errors<1%"] {
         let says = "with the waiting room: not judged: no request reached the service";
-        assert!(run.said().contains(&format!("{objective} {says}")), "{}", run.said());
+        assert!(run.stderr().contains(&format!("{objective} {says}")), "{}", run.stderr());
     }
-    assert!(!run.said().contains("MISSED"), "{}", run.said());
+    assert!(!run.stderr().contains("MISSED"), "{}", run.stderr());
     let report = run.file("rehearse.md");
     assert!(report.contains("| no request reached the service | not judged |"), "{report}");
     assert!(run.file("rehearse-errors.svg").contains("errors&lt;1%"), "a line for the share");
@@ -302,8 +301,8 @@ async fn an_objective_that_no_request_measured_is_not_judged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_06_a_room_that_takes_any_token_is_found_out() {
-    let run = play(Fault::TakesAnyToken, &CHEATS).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let run = play(Fault::TakesAnyToken, CHEATS).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let result = run.result();
     assert_eq!(result["with_room"]["over"], "promise_broken", "before the time limit");
     let room = &result["with_room"]["room"];
@@ -314,25 +313,23 @@ async fn promise_06_a_room_that_takes_any_token_is_found_out() {
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_01_is_judged_behind_a_service_that_ends_no_visit() {
     let (target, folder) = (Room::start(Fault::TakesAnyToken).await, tempfile::tempdir().unwrap());
-    let file = folder.path().join("nothing.toml");
     let nothing = "[[steps]]\nname = \"look\"\npath = \"/\"\nexpect = [404]\n";
-    std::fs::write(&file, nothing).unwrap();
-    let service = ["--target", &target, "--scenario", file.to_str().unwrap()];
-    let run = play(Fault::LetsAllIn { later: 5 }, &[&SIXTY[..], &service].concat()).await;
+    let service = format!("--target {target} {}", scenario(&folder, nothing));
+    let run = play(Fault::LetsAllIn { later: 5 }, &format!("{SIXTY} {service}")).await;
     let result = run.result();
     let promises = &result["with_room"]["room"]["promises"];
     assert_eq!(promises["held"]["1"], false, "{promises:#}");
-    assert_eq!(run.code(), 1, "{}", run.said());
+    assert_eq!(run.code(), 1, "{}", run.stderr());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_01_is_not_judged_where_the_rules_changed_unless_all_of_them_forbid_it() {
     for (later, held, code) in [(100, Value::Null, 0), (10, false.into(), 1)] {
-        let run = play(Fault::LetsAllIn { later }, &SIXTY).await;
+        let run = play(Fault::LetsAllIn { later }, SIXTY).await;
         let result = run.result();
         let promises = &result["with_room"]["room"]["promises"];
         assert_eq!(promises["held"]["1"], held, "{later}: {promises:#}");
-        assert_eq!(run.code(), code, "{later}: {}", run.said());
+        assert_eq!(run.code(), code, "{later}: {}", run.stderr());
         assert_eq!(result["rules_changed"], true, "{later}");
         assert!(run.file("rehearse.md").contains("The rules were changed while it ran"));
     }
@@ -340,44 +337,43 @@ async fn promise_01_is_not_judged_where_the_rules_changed_unless_all_of_them_for
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_05_a_room_that_denies_its_tokens_is_found_out() {
-    let crowd = ["--mix", "faithful=1", "--visitors", "20", "--arrive", "1s"];
-    let run = play(Fault::DeniesTokens, &crowd).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let crowd = "--mix faithful=1 --visitors 20 --arrive 1s";
+    let run = play(Fault::DeniesTokens, crowd).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let with_room = &run.result()["with_room"];
     let promises = &with_room["room"]["promises"];
     assert_eq!(promises["held"]["5"], false, "{promises:#}");
     let violation = promises["violations"][0].as_str().unwrap();
     assert!(violation.contains("is gone (token_invalid) and was to stand longer"), "{violation}");
     assert_eq!(with_room["refused"], 20, "{with_room:#}");
-    // Where nothing is known of the rules nobody is accused, and all the same it has not held.
+    // Where no rules are known the room is not accused, and all the same it has not held.
     let room = Room::start(Fault::DeniesTokens).await;
-    let run = rehearse(&[&crowd[..], &["--anteroom", &room, "--queue", "hall"]].concat()).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let run = rehearse(&format!("{crowd} --anteroom {room} --queue hall")).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     assert_eq!(run.result()["with_room"]["over"], "complete");
-    assert!(run.said().contains("20 visits were refused for good"), "{}", run.said());
+    assert!(run.stderr().contains("20 visits were refused for good"), "{}", run.stderr());
     assert!(run.file("rehearse.md").contains("20 visits were refused for good"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_06_a_gate_that_passes_without_a_turn_is_found_out() {
-    let run = play(Fault::PassesWithoutTurn, &CHEATS).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let run = play(Fault::PassesWithoutTurn, CHEATS).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let result = run.result();
     assert_eq!(result["with_room"]["over"], "promise_broken");
     let room = &result["with_room"]["room"];
     assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
     assert!(room["tricks"]["gate_without_turn"]["accepted"].as_u64() > Some(0), "{room:#}");
-    let all = &room["promises"]["violations"];
-    let told = all[0].as_str().unwrap();
+    let violation = room["promises"]["violations"][0].as_str().unwrap();
     let begins = "promise 6: the gate without a turn: Authorize is answered 200, and then ticket ";
-    assert!(told.starts_with(begins), "{told}");
+    assert!(violation.starts_with(begins), "{violation}");
     assert!(run.file("record.jsonl").contains("\"authorize\""), "it proves it");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_06_a_room_that_looks_for_forged_places_is_found_out() {
-    let run = play(Fault::LooksForForgedPlaces, &CHEATS).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let run = play(Fault::LooksForForgedPlaces, CHEATS).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let room = &run.result()["with_room"]["room"];
     assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
     for trick in ["forged_token", "foreign_token"] {
@@ -388,10 +384,10 @@ async fn promise_06_a_room_that_looks_for_forged_places_is_found_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_06_is_not_judged_in_bypass() {
-    let crowd = ["--mix", "cheats=1", "--visitors", "20", "--arrive", "1s", "--limit", "7s"];
-    let run = play(Fault::Bypass, &crowd).await;
+    let crowd = "--mix cheats=1 --visitors 20 --arrive 1s --limit 7s";
+    let run = play(Fault::Bypass, crowd).await;
     let result = run.result();
-    assert_eq!(result["with_room"]["over"], "time_limit", "nobody broke a promise");
+    assert_eq!(result["with_room"]["over"], "time_limit", "no promise was broken");
     let room = &result["with_room"]["room"];
     assert_eq!(room["promises"]["held"]["6"], Value::Null, "{room:#}");
     assert!(room["tricks"]["no_token"]["accepted"].as_u64() > Some(0), "{room:#}");
@@ -401,8 +397,8 @@ async fn promise_06_is_not_judged_in_bypass() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operators_batch_goes_before_one_that_adapts() {
     for (overridden, batch) in [(true, 60), (false, 20)] {
-        let crowd = ["--visitors", "1", "--arrive", "1s", "--mix", "faithful=1"];
-        let run = play(Fault::Adapts { overridden }, &crowd).await;
-        assert_eq!(run.result()["rules"]["batch"], batch, "{}", run.said());
+        let crowd = "--visitors 1 --arrive 1s --mix faithful=1";
+        let run = play(Fault::Adapts { overridden }, crowd).await;
+        assert_eq!(run.result()["rules"]["batch"], batch, "{}", run.stderr());
     }
 }

@@ -1,26 +1,26 @@
-//! A line that stays, told of each second, as `make k8s-e2e` looks at it while things change.
+//! A line that stays, reported each second, as `make k8s-e2e` looks at it while things change.
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    fake::{self, serve},
-    real_room::anteroom,
-    rehearse,
+    common::{answer, text},
+    real_room::{LOOK, anteroom, rooms},
+    rehearse, scenario, serve,
 };
 
 /// A service that fails at every seventh request; and how often it has failed.
 async fn fails_at_times() -> (String, Arc<AtomicU64>) {
-    let (asked, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (requests, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let counts = Arc::clone(&failed);
     let address = serve(move |_| {
-        let fails = asked.fetch_add(1, Ordering::Relaxed) % 7 == 6;
+        let fails = requests.fetch_add(1, Ordering::Relaxed) % 7 == 6;
         counts.fetch_add(u64::from(fails), Ordering::Relaxed);
-        async move { fake::json(if fails { 502 } else { 200 }, &json!({})) }
+        async move { answer(if fails { 502 } else { 200 }, "{}") }
     })
     .await;
     (address, failed)
@@ -34,43 +34,19 @@ async fn visitors_who_come_again_are_followed_and_every_lost_request_is_counted(
     let room = anteroom(queue).await;
     let (target, failed) = fails_at_times().await;
     let folder = tempfile::tempdir().unwrap();
-    let scenario = folder.path().join("one.toml");
-    std::fs::write(&scenario, "[[steps]]\nname = \"look\"\npath = \"/\"\n").unwrap();
-    let rooms = [room.url("public"), room.url("service")];
-    let run = rehearse(&[
-        "--anteroom",
-        &rooms[0],
-        "--service",
-        &rooms[1],
-        "--queue",
-        "hall",
-        // As a gateway asks, who keeps the call itself from visitors.
-        "--gate",
-        "/v1/queues/hall/authorize/shop",
-        "--target",
-        &target,
-        "--scenario",
-        scenario.to_str().unwrap(),
-        "--visitors",
-        "60",
-        "--arrive",
-        "1s",
-        "--stay",
-        "100ms",
-        "--mix",
-        "faithful=1",
-        "--connections",
-        "both",
-        "--again",
-        "--follow",
-        "--limit",
-        "12s",
-    ])
+    // As a gateway asks, which keeps the call itself from visitors.
+    let gate = "--gate /v1/queues/hall/authorize/shop";
+    let run = rehearse(&format!(
+        "{} {gate} --target {target} {} --visitors 60 --arrive 1s --stay 100ms --mix faithful=1 \
+         --connections both --again --follow --limit 12s",
+        rooms(&room),
+        scenario(&folder, LOOK),
+    ))
     .await;
-    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
-    let told = String::from_utf8(run.output.stdout.clone()).unwrap();
-    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let (verdict, seconds) = told.split_last().unwrap();
+    assert_eq!(run.code(), 0, "{}\n{}", run.stderr(), run.file("rehearse.md"));
+    let lines = text(&run.output.stdout);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (verdict, seconds) = lines.split_last().unwrap();
     assert!(seconds.len() >= 6, "{} lines", seconds.len());
     let promoted = |second: &Value| second["promoted_ms"].as_array().unwrap().len();
     assert!(seconds.iter().map(promoted).sum::<usize>() > 40, "{seconds:?}");
@@ -84,7 +60,7 @@ async fn visitors_who_come_again_are_followed_and_every_lost_request_is_counted(
         assert!(of(kind)["lost"].as_object().unwrap().keys().all(|reason| reason == "502"));
         of(kind)["lost"]["502"].as_u64().unwrap_or(0)
     });
-    // Those who were asking at the end heard no answer.
+    // Those whose request was under way at the end had no answer.
     let (lost, failed) = (lost.iter().sum::<u64>(), failed.load(Ordering::Relaxed));
     assert!(0 < lost && lost <= failed && failed <= lost + 60, "{lost} of {failed}");
 }

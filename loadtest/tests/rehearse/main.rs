@@ -2,16 +2,20 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod broken_room;
-mod fake;
+#[path = "../common/mod.rs"]
+mod common;
 mod followed;
 mod real_room;
 mod usage;
 
-use std::{path::Path, process::Output};
+use std::process::Output;
 
+use hyper::{Request, body::Incoming};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
+
+use self::common::{Answer, json, program, stderr};
 
 /// A rehearsal that is over.
 struct Rehearsed {
@@ -21,7 +25,7 @@ struct Rehearsed {
 
 /// Runs `anteroom-loadtest rehearse` to its end. A run that was void, as this machine was busy, is
 /// made again, twice at most.
-async fn rehearse(arguments: &[&str]) -> Rehearsed {
+async fn rehearse(arguments: &str) -> Rehearsed {
     for _ in 0..2 {
         let run = rehearse_once(arguments).await;
         if run.code() != 75 {
@@ -31,12 +35,11 @@ async fn rehearse(arguments: &[&str]) -> Rehearsed {
     rehearse_once(arguments).await
 }
 
-async fn rehearse_once(arguments: &[&str]) -> Rehearsed {
+async fn rehearse_once(arguments: &str) -> Rehearsed {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_anteroom-loadtest"));
-    command.arg("rehearse").args(arguments).arg("--output").arg(folder.path());
-    let output = command.env_remove("ANTEROOM_KEY").kill_on_drop(true).output().await.unwrap();
-    Rehearsed { output, folder }
+    let mut command = Command::from(program(&format!("rehearse {arguments}")));
+    command.arg("--output").arg(folder.path()).kill_on_drop(true);
+    Rehearsed { output: command.output().await.unwrap(), folder }
 }
 
 impl Rehearsed {
@@ -44,17 +47,32 @@ impl Rehearsed {
         self.output.status.code().unwrap()
     }
 
-    fn said(&self) -> String {
-        String::from_utf8_lossy(&self.output.stderr).into_owned()
+    fn stderr(&self) -> String {
+        stderr(&self.output)
     }
 
     fn file(&self, name: &str) -> String {
-        let path: &Path = self.folder.path();
-        std::fs::read_to_string(path.join(name))
-            .unwrap_or_else(|error| panic!("{name}: {error}; it said {}", self.said()))
+        std::fs::read_to_string(self.folder.path().join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}; {}", self.stderr()))
     }
 
     fn result(&self) -> Value {
-        serde_json::from_str(&self.file("rehearse.json")).unwrap()
+        json(self.folder.path().join("rehearse.json"))
     }
+}
+
+/// Serves on loopback until the test ends; returns the URL.
+async fn serve<F, A>(answer: F) -> String
+where
+    F: Fn(Request<Incoming>) -> A + Clone + Send + Sync + 'static,
+    A: Future<Output = Answer> + Send + 'static,
+{
+    format!("http://{}", common::serve(None, answer).await.0)
+}
+
+/// The flag of a scenario, which this writes into a file of the folder.
+fn scenario(folder: &TempDir, steps: &str) -> String {
+    let file = folder.path().join("steps.toml");
+    std::fs::write(&file, steps).unwrap();
+    format!("--scenario {}", file.display())
 }

@@ -14,15 +14,27 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::{
-    fake::{self, serve},
-    rehearse,
+    common::{answer, json as read, program},
+    rehearse, scenario, serve,
 };
+
+/// Steps of a scenario.
+pub const LOOK: &str = "[[steps]]\nname = \"look\"\npath = \"/\"\n";
+const TWO_REQUESTS: &str = "[[steps]]\nname = \"look\"\npath = \"/seats\"\n\
+    capture.seat.json = \"/seat\"\n\
+    [[steps]]\nname = \"take\"\nmethod = \"POST\"\npath = \"/seats/{seat}\"\n";
 
 /// Services with this queue, ready.
 pub async fn anteroom(queue: &str) -> Anteroom {
     let room = Anteroom::start(&format!("{PROXIES}{queue}"), &[]).await;
     tokio::join!(room.admission.until_ready(), room.scheduler.until_ready());
     room
+}
+
+/// The flags of its queue.
+pub fn rooms(room: &Anteroom) -> String {
+    let (public, service) = (room.url("public"), room.url("service"));
+    format!("--anteroom {public} --service {service} --queue hall")
 }
 
 const PROXIES: &str = "[admission]\ntrusted_proxies = [\"127.0.0.0/8\"]\n";
@@ -32,27 +44,9 @@ async fn promise_01_to_06_two_thousand_visitors_are_served_as_promised() {
     let queue = "[queues.hall]\ncapacity = 200\nbatch = 150\ninterval = \"1s\"\n\
         claim_ttl = \"5s\"\nsession_ttl = \"30s\"\n";
     let room = anteroom(queue).await;
-    let rooms = [room.url("public"), room.url("service")];
-    let run = rehearse(&[
-        "--anteroom",
-        &rooms[0],
-        "--service",
-        &rooms[1],
-        "--queue",
-        "hall",
-        "--visitors",
-        "2000",
-        "--arrive",
-        "4s",
-        "--stay",
-        "500ms",
-        "--sleep",
-        "6s",
-        "--limit",
-        "5m",
-    ])
-    .await;
-    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    let crowd = "--visitors 2000 --arrive 4s --stay 500ms --sleep 6s --limit 5m";
+    let run = rehearse(&format!("{} {crowd}", rooms(&room))).await;
+    assert_eq!(run.code(), 0, "{}\n{}", run.stderr(), run.file("rehearse.md"));
     let result = run.result();
     assert_eq!(result["schema_version"], 2);
     assert_eq!(result["rules"]["batch"], 150, "the rules were read from the service port");
@@ -63,11 +57,11 @@ async fn promise_01_to_06_two_thousand_visitors_are_served_as_promised() {
         room["promises"]["held"],
         json!({ "1": true, "2": true, "3": true, "4": true, "5": true, "6": true })
     );
-    assert!(run.said().contains("promise 3, kept: Order"), "{}", run.said());
+    assert!(run.stderr().contains("promise 3, kept: Order"), "{}", run.stderr());
     // A run that never comes near its limits proves little.
     assert!(room["promises"]["most_promoted"].as_u64() > Some(75), "{:#}", room["promises"]);
     assert!(room["greatest_depth"].as_u64() > Some(500), "a line formed");
-    // Everyone did as is their habit.
+    // Each visitor ended by the habit.
     let ended = |habit: &str, end: &str| run_with["ended"][habit][end].as_u64().unwrap_or(0);
     for habit in ["faithful", "sleeps", "tabs", "late", "cheats"] {
         let ends = run_with["ended"][habit].as_object().unwrap();
@@ -94,54 +88,25 @@ async fn four_workers() -> String {
         async move {
             let _worker = workers.acquire().await.unwrap();
             tokio::time::sleep(Duration::from_millis(20)).await;
-            fake::json(200, &json!({ "seat": 1 }))
+            answer(200, json!({ "seat": 1 }))
         }
     })
     .await
-}
-
-/// A scenario, in a file.
-fn two_requests(folder: &tempfile::TempDir) -> String {
-    let file = folder.path().join("two.toml");
-    let steps = "[[steps]]\nname = \"look\"\npath = \"/seats\"\ncapture.seat.json = \"/seat\"\n\
-        [[steps]]\nname = \"take\"\nmethod = \"POST\"\npath = \"/seats/{seat}\"\n";
-    std::fs::write(&file, steps).unwrap();
-    file.to_str().unwrap().to_owned()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_crowd_is_slower_without_the_room() {
     let queue = "[queues.hall]\nbatch = 60\ninterval = \"1s\"\n";
     let room = anteroom(queue).await;
-    let (target, rooms) = (four_workers().await, [room.url("public"), room.url("service")]);
-    let folder = tempfile::tempdir().unwrap();
-    let run = rehearse(&[
-        "--both",
-        "--anteroom",
-        &rooms[0],
-        "--service",
-        &rooms[1],
-        "--queue",
-        "hall",
-        "--target",
-        &target,
-        "--scenario",
-        &two_requests(&folder),
-        "--slo",
-        "errors<1%",
-        "--visitors",
-        "400",
-        "--arrive",
-        "1s",
-        "--stay",
-        "500ms",
-        "--mix",
-        "faithful=1",
-        "--limit",
-        "5m",
-    ])
+    let (target, folder) = (four_workers().await, tempfile::tempdir().unwrap());
+    let run = rehearse(&format!(
+        "--both {} --target {target} {} --slo errors<1% --visitors 400 --arrive 1s --stay 500ms \
+         --mix faithful=1 --limit 5m",
+        rooms(&room),
+        scenario(&folder, TWO_REQUESTS),
+    ))
     .await;
-    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    assert_eq!(run.code(), 0, "{}\n{}", run.stderr(), run.file("rehearse.md"));
     let result = run.result();
     let of = |run: &str, value: &str| result[run]["service"][value].clone();
     for run in ["with_room", "without_room"] {
@@ -164,34 +129,15 @@ async fn the_same_crowd_is_slower_without_the_room() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_objective_that_is_missed_with_the_room_ends_it_with_1() {
     let room = anteroom("[queues.hall]\ncapacity = 5\n").await;
-    let (target, rooms) = (four_workers().await, [room.url("public"), room.url("service")]);
-    let folder = tempfile::tempdir().unwrap();
-    let run = rehearse(&[
-        "--anteroom",
-        &rooms[0],
-        "--queue",
-        "hall",
-        "--target",
-        &target,
-        "--scenario",
-        &two_requests(&folder),
-        "--slo",
-        "p50<10ms",
-        "--slo",
-        "5xx<=0%",
-        "--visitors",
-        "10",
-        "--arrive",
-        "1s",
-        "--stay",
-        "1s",
-        "--mix",
-        "faithful=1",
-        "--limit",
-        "5m",
-    ])
+    let (target, folder) = (four_workers().await, tempfile::tempdir().unwrap());
+    let run = rehearse(&format!(
+        "--anteroom {} --queue hall --target {target} {} --slo p50<10ms --slo 5xx<=0% \
+         --visitors 10 --arrive 1s --stay 1s --mix faithful=1 --limit 5m",
+        room.url("public"),
+        scenario(&folder, TWO_REQUESTS),
+    ))
     .await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let with_room = &run.result()["with_room"];
     let objectives = &with_room["objectives"];
     let held = ["p50<10ms", "5xx<=0%"].map(|text| {
@@ -227,11 +173,9 @@ async fn promise_01_and_05_a_service_may_end_visits() {
     let room = anteroom("[queues.hall]\ncapacity = 5\n").await;
     let folder = tempfile::tempdir().unwrap();
     let (_shop, target) = shop(&room, &folder).await;
-    let rooms = ["--anteroom", &room.url("public"), "--service", &room.url("service")];
-    let crowd = ["--queue", "hall", "--visitors", "40", "--arrive", "1s", "--mix", "faithful=1"];
-    let visits = ["--target", &target, "--stay", "3s", "--limit", "5m"];
-    let run = rehearse(&[&rooms[..], &crowd, &visits].concat()).await;
-    assert_eq!(run.code(), 0, "{}\n{}", run.said(), run.file("rehearse.md"));
+    let crowd = "--visitors 40 --arrive 1s --mix faithful=1 --stay 3s --limit 5m";
+    let run = rehearse(&format!("{} --target {target} {crowd}", rooms(&room))).await;
+    assert_eq!(run.code(), 0, "{}\n{}", run.stderr(), run.file("rehearse.md"));
     let with_room = &run.result()["with_room"];
     assert_eq!(with_room["ended"]["faithful"]["served"], 40, "{with_room:#}");
     assert_eq!(with_room["room"]["promises"]["held"]["1"], true, "{with_room:#}");
@@ -246,14 +190,13 @@ async fn promise_01_and_05_a_service_may_end_visits() {
 async fn a_seed_may_be_used_again_at_the_same_room() {
     let queue = "[queues.hall]\nbatch = 20\ninterval = \"1s\"\nclaim_ttl = \"5s\"\n";
     let room = anteroom(queue).await;
-    let rooms = ["--anteroom", &room.url("public"), "--service", &room.url("service")];
-    let crowd = ["--queue", "hall", "--visitors", "100", "--arrive", "1s", "--seed", "12"];
-    let habits = ["--mix", "faithful=1", "--stay", "1s", "--limit"];
-    let plays = async |limit| rehearse(&[&rooms[..], &crowd, &habits, &[limit]].concat()).await;
+    let crowd = "--visitors 100 --arrive 1s --seed 12 --mix faithful=1 --stay 1s";
+    let rooms = rooms(&room);
+    let plays = async |limit| rehearse(&format!("{rooms} {crowd} --limit {limit}")).await;
     let first = plays("3s").await.result();
     assert!(first["with_room"]["unfinished"].as_u64() > Some(20), "{first:#}");
     let second = plays("5m").await;
-    assert_eq!(second.code(), 0, "{}\n{}", second.said(), second.file("rehearse.md"));
+    assert_eq!(second.code(), 0, "{}\n{}", second.stderr(), second.file("rehearse.md"));
     let with_room = &second.result()["with_room"];
     assert_eq!(with_room["ended"]["faithful"]["served"], 100, "{with_room:#}");
 }
@@ -261,25 +204,26 @@ async fn a_seed_may_be_used_again_at_the_same_room() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_visit_that_the_scenario_does_not_expect_is_not_served() {
     let (target, folder) = (four_workers().await, tempfile::tempdir().unwrap());
-    let file = folder.path().join("made.toml");
-    std::fs::write(&file, "[[steps]]\nname = \"look\"\npath = \"/\"\nexpect = [201]\n").unwrap();
-    let scenario = file.to_str().unwrap();
-    let visits = ["--without-room", "--target", &target, "--scenario", scenario];
-    let crowd = ["--visitors", "5", "--arrive", "1s", "--mix", "faithful=1"];
-    let run = rehearse(&[&visits[..], &crowd, &["--slo", "errors<1%"]].concat()).await;
-    assert_eq!(run.code(), 1, "{}", run.said());
+    let steps = scenario(&folder, &format!("{LOOK}expect = [201]\n"));
+    let crowd = "--visitors 5 --arrive 1s --mix faithful=1 --slo errors<1%";
+    let run = rehearse(&format!("--without-room --target {target} {steps} {crowd}")).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
     let without = &run.result()["without_room"];
     assert_eq!(without["ended"]["faithful"]["failed"], 5, "{without:#}");
     assert_eq!(without["opened"], 5, "each on a connection of its own: {without:#}");
     let service = &without["service"];
     assert_eq!(service["faults"], json!({ "status": 5 }));
     assert_eq!(service["statuses"], json!({ "200": 5 }));
-    assert!(run.said().contains("errors<1% without the waiting room: MISSED"), "{}", run.said());
+    assert!(
+        run.stderr().contains("errors<1% without the waiting room: MISSED"),
+        "{}",
+        run.stderr()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_lost_is_told_from_what_is_refused_and_put_off() {
-    let asked = Arc::new(AtomicU64::new(0));
+async fn what_is_lost_differs_from_what_is_refused_and_put_off() {
+    let requests = Arc::new(AtomicU64::new(0));
     let target = serve(move |_| {
         let (status, code) = [
             (200, ""),
@@ -287,16 +231,14 @@ async fn what_is_lost_is_told_from_what_is_refused_and_put_off() {
             (503, "store_unavailable"),
             (503, "gate_unavailable"),
             (502, ""),
-        ][asked.fetch_add(1, Ordering::Relaxed) as usize % 5];
-        async move { fake::json(status, &json!({ "code": code })) }
+        ][requests.fetch_add(1, Ordering::Relaxed) as usize % 5];
+        async move { answer(status, json!({ "code": code })) }
     })
     .await;
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("one.toml");
-    std::fs::write(&file, "[[steps]]\nname = \"look\"\npath = \"/\"\n").unwrap();
-    let visits = ["--without-room", "--target", &target, "--scenario", file.to_str().unwrap()];
-    let crowd = ["--visitors", "5", "--arrive", "1s", "--mix", "faithful=0,late=1"];
-    let run = rehearse(&[&visits[..], &crowd].concat()).await;
+    let steps = scenario(&folder, LOOK);
+    let crowd = "--visitors 5 --arrive 1s --mix faithful=0,late=1";
+    let run = rehearse(&format!("--without-room --target {target} {steps} {crowd}")).await;
     let without = &run.result()["without_room"];
     let lost = json!({ "502": 1, "503 gate_unavailable": 1 });
     let kept = json!({ "requests": 5, "lost": lost, "put_off": 1 });
@@ -313,39 +255,22 @@ async fn ctrl_c_still_writes_the_report() {
     let queue = "[queues.hall]\ncapacity = 2\n";
     let room = anteroom(queue).await;
     let folder = tempfile::tempdir().unwrap();
-    let (rooms, output) = ([room.url("public"), room.url("service")], folder.path().to_str());
-    let mut harness = Process::spawn(
-        env!("CARGO_BIN_EXE_anteroom-loadtest"),
-        [
-            "rehearse",
-            "--anteroom",
-            &rooms[0],
-            "--service",
-            &rooms[1],
-            "--queue",
-            "hall",
-            "--visitors",
-            "100",
-            "--arrive",
-            "1s",
-            "--output",
-            output.unwrap(),
-        ],
-        &[],
-    );
+    let rooms = rooms(&room);
+    let mut command = program(&format!("rehearse {rooms} --visitors 100 --arrive 1s --output"));
+    command.arg(folder.path());
+    let mut harness = Process::start(command);
     harness.line("came", PATIENCE).await;
     harness.term();
     let status = harness.exit(PATIENCE).await;
     assert_eq!(status.code(), Some(1), "{}", harness.stderr());
     let why = "of 100 visits had not ended when the run was ended early";
     assert!(harness.stderr().contains(why), "{}", harness.stderr());
-    let result = std::fs::read_to_string(folder.path().join("rehearse.json")).unwrap();
-    let result: Value = serde_json::from_str(&result).unwrap();
+    let result = read(folder.path().join("rehearse.json"));
     assert_eq!(result["with_room"]["over"], "interrupted");
     assert!(result["with_room"]["unfinished"].as_u64() > Some(50), "{result:#}");
     // Its visitors leave the room, which shows it within a second or two.
     let left = async || {
-        let state = reqwest::get(format!("{}/v1/queues/hall", rooms[0])).await.unwrap();
+        let state = reqwest::get(room.url("public") + "/v1/queues/hall").await.unwrap();
         let state: Value = state.json().await.unwrap();
         ["depth", "ready", "active"].map(|count| state[count].as_u64().unwrap())
     };

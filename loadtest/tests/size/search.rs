@@ -12,11 +12,11 @@ use anteroom_loadtest::size::objective::Objective;
 use anteroom_loadtest::size::search::Search;
 use tokio_util::sync::CancellationToken;
 
-use crate::told;
+use crate::shown;
 
 const LIMIT: Duration = Duration::from_millis(200);
 
-/// A service that is asked in memory; its clock passes with the loads.
+/// A service in memory; its clock passes with the loads.
 struct Fake<F> {
     of: F,
     loads: Mutex<Vec<Load>>,
@@ -88,9 +88,9 @@ async fn search_by(
 
 /// Within 10 % below the truth and 5 % above, settled.
 fn finds(found: &Found, truth: f64) {
-    let told = told(found);
-    let held = found.held.expect(&told);
-    assert!((0.9..=1.05).contains(&(held / truth)) && found.settled, "{truth}: {told}");
+    let shown = shown(found);
+    let held = found.held.expect(&shown);
+    assert!((0.9..=1.05).contains(&(held / truth)) && found.settled, "{truth}: {shown}");
 }
 
 #[tokio::test]
@@ -111,10 +111,10 @@ async fn no_load_is_above_the_most_and_one_that_is_met_there_is_a_plan() {
     for most in [40.0, 99.0, 100.0, 101.0, 110.0] {
         let (found, loads) = search(most, |load| up_to(100.0, load)).await;
         let highest = loads.iter().map(|load| load.rate).fold(0.0, f64::max);
-        assert!(highest <= most, "{highest}: {}", told(&found));
+        assert!(highest <= most, "{highest}: {}", shown(&found));
         finds(&found, most.min(100.0));
         assert_eq!(found.remarks.iter().any(|it| it.contains("--most")), most <= 100.0);
-        assert_eq!(found.stopped_by.is_none(), most <= 100.0, "{}", told(&found));
+        assert_eq!(found.stopped_by.is_none(), most <= 100.0, "{}", shown(&found));
     }
 }
 
@@ -131,7 +131,7 @@ impl Measure for Hole {
 async fn a_load_that_does_not_end_is_given_up_when_the_time_is_over() {
     let within = Duration::from_millis(1_100);
     let found = search_by(&Hole, 100.0, within, Duration::ZERO, &Instant::now).await;
-    assert!(found.held.is_none() && told(&found).contains("the time for the search was over"));
+    assert!(found.held.is_none() && shown(&found).contains("the time for the search was over"));
 }
 
 fn at_its_own_limit(measured: Measured) -> Measured {
@@ -144,9 +144,9 @@ async fn a_harness_at_its_own_limit_says_so_and_blames_no_service() {
         [at_its_own_limit(Measured::default()), Measured { unplayed: 40, ..Measured::default() }]
     {
         let (found, _) = search(100.0, |_| measured.clone()).await;
-        assert!(found.held.is_none() && found.steps.is_empty(), "{}", told(&found));
-        assert!(found.own_limit.is_some() && found.within.is_none(), "{}", told(&found));
-        assert!(told(&found).contains("no file descriptor"), "{}", told(&found));
+        assert!(found.held.is_none() && found.steps.is_empty(), "{}", shown(&found));
+        assert!(found.own_limit.is_some() && found.within.is_none(), "{}", shown(&found));
+        assert!(shown(&found).contains("no file descriptor"), "{}", shown(&found));
     }
 }
 
@@ -161,9 +161,9 @@ async fn a_ceiling_below_what_the_harness_can_offer_is_found() {
     let (found, _) = offered(700.0, 1_000.0).await;
     finds(&found, 700.0);
     let (found, loads) = offered(1_500.0, 1_000.0).await;
-    assert!(found.own_limit.is_some() && found.held.is_none(), "no plan: {}", told(&found));
+    assert!(found.own_limit.is_some() && found.held.is_none(), "no plan: {}", shown(&found));
     let offered = loads.iter().filter(|load| load.rate <= 1_000.0).map(|load| load.rate);
-    assert!(offered.fold(0.0, f64::max) > 800.0, "{}", told(&found));
+    assert!(offered.fold(0.0, f64::max) > 800.0, "{}", shown(&found));
 }
 
 #[tokio::test]
@@ -175,10 +175,10 @@ async fn a_limit_of_the_harness_above_a_miss_by_chance_ends_the_search() {
         if load.rate > 900.0 { at_its_own_limit(measured) } else { measured }
     })
     .await;
-    assert!(found.own_limit.is_some() && found.held.is_none(), "no plan: {}", told(&found));
+    assert!(found.own_limit.is_some() && found.held.is_none(), "no plan: {}", shown(&found));
     let highest = loads.iter().filter(|it| it.rate <= 900.0).map(|it| it.rate).fold(0.0, f64::max);
     let times = loads.iter().filter(|it| it.rate > 0.99 * highest && it.rate <= 900.0).count();
-    assert!(loads.len() < 40 && times < 4, "{}: {}", loads.len(), told(&found));
+    assert!(loads.len() < 40 && times < 4, "{}: {}", loads.len(), shown(&found));
 }
 
 #[tokio::test]
@@ -188,7 +188,7 @@ async fn the_second_after_a_load_that_was_refused_in_part_does_not_count() {
     finds(&found, 60.0);
     for pair in loads.windows(2) {
         let seconds = u64::from(pair[0].rate > 62.0);
-        assert_eq!(pair[1].warm_up, Duration::from_secs(seconds), "{}", told(&found));
+        assert_eq!(pair[1].warm_up, Duration::from_secs(seconds), "{}", shown(&found));
     }
 }
 
@@ -204,11 +204,11 @@ async fn a_service_does_not_recover_only_if_the_harness_was_not_at_its_limit() {
         })
     };
     let (found, _) = misses(false).await;
-    assert!(told(&found).contains("the service did not recover"), "{}", told(&found));
-    assert!(found.held.is_some_and(|held| held <= 50.0) && !found.settled, "{}", told(&found));
+    assert!(shown(&found).contains("the service did not recover"), "{}", shown(&found));
+    assert!(found.held.is_some_and(|held| held <= 50.0) && !found.settled, "{}", shown(&found));
     let (found, _) = misses(true).await;
-    assert!(!told(&found).contains("did not recover"), "{}", told(&found));
-    assert!(found.own_limit.is_some() && !found.settled, "{}", told(&found));
+    assert!(!shown(&found).contains("did not recover"), "{}", shown(&found));
+    assert!(found.own_limit.is_some() && !found.settled, "{}", shown(&found));
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn a_handful_of_errors_is_chance_and_many_are_not() {
     finds(&found, 400.0);
     // What fails at any load is found out, though each step is short.
     let (found, _) = search(1_000.0, |load| answers(load, LIMIT / 2, 0.05)).await;
-    assert!(found.held.is_none_or(|held| held < 10.0), "{}", told(&found));
+    assert!(found.held.is_none_or(|held| held < 10.0), "{}", shown(&found));
     // The same share of many is a miss.
     let (found, _) =
         search(1_000.0, |load| answers(load, LIMIT / 2, if load.rate > 60.0 { 0.05 } else { 0.0 }))
@@ -240,7 +240,7 @@ async fn a_stall_while_loads_double_is_corrected() {
     })
     .await;
     finds(&found, 800.0);
-    assert!(loads.len() < 40, "{}: {}", loads.len(), told(&found));
+    assert!(loads.len() < 40, "{}: {}", loads.len(), shown(&found));
 }
 
 #[tokio::test]
@@ -261,8 +261,8 @@ async fn a_queue_that_grows_is_named_and_the_objective_that_follows_too() {
 #[tokio::test]
 async fn a_service_that_refuses_each_visitor_is_seen_at_the_first_load() {
     let (found, loads) = search(100.0, |load| answers(load, LIMIT / 2, 1.0)).await;
-    assert!(found.refused && found.held.is_none() && loads.len() == 1, "{}", told(&found));
-    assert!(told(&found).contains("503: 10"), "{}", told(&found));
+    assert!(found.refused && found.held.is_none() && loads.len() == 1, "{}", shown(&found));
+    assert!(shown(&found).contains("503: 10"), "{}", shown(&found));
 }
 
 #[tokio::test]
@@ -272,6 +272,6 @@ async fn a_step_that_is_refused_to_each_visitor_is_seen_at_the_first_load() {
         Measured { steps: steps.into(), ..answers(load, LIMIT / 2, 0.5) }
     })
     .await;
-    assert!(found.refused && found.held.is_none() && loads.len() == 1, "{}", told(&found));
-    assert!(told(&found).contains("refuses every visitor"), "{}", told(&found));
+    assert!(found.refused && found.held.is_none() && loads.len() == 1, "{}", shown(&found));
+    assert!(shown(&found).contains("refuses every visitor"), "{}", shown(&found));
 }

@@ -1,44 +1,30 @@
 //! Services whose ceiling is known: they reckon when a request would be done, and answer then.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http_body_util::Empty;
-use hyper::body::Bytes;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Response, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use hyper::StatusCode;
 use tokio::time::{Instant, sleep_until};
+
+use crate::common;
 
 /// What a service does: when the request that came now is done, and with which status.
 pub trait Service: Send + 'static {
     fn take(&mut self, now: Instant) -> (Instant, StatusCode);
 }
 
-/// Serves it until the test ends, and tells where.
+/// Serves it until the test ends; returns the address.
 pub async fn serve(service: impl Service) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
     let service = Arc::new(Mutex::new(service));
-    tokio::spawn(async move {
-        loop {
-            let (stream, _) = listener.accept().await.expect("a connection");
-            let service = Arc::clone(&service);
-            let answer = service_fn(move |_| {
-                let mut service = service.lock().unwrap_or_else(PoisonError::into_inner);
-                let (done, status) = service.take(Instant::now());
-                async move {
-                    sleep_until(done).await;
-                    Response::builder().status(status).body(Empty::<Bytes>::new())
-                }
-            });
-            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+    let answer = move |_| {
+        let (done, status) = service.lock().expect("no panic").take(Instant::now());
+        async move {
+            sleep_until(done).await;
+            common::answer(status.as_u16(), "")
         }
-    });
-    address
+    };
+    common::serve(None, answer).await.0
 }
 
 /// So many a second (GCRA with a burst of a tenth of a second), the others get 429 at once.

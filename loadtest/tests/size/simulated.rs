@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anteroom_loadtest::client::Fault;
+use anteroom_loadtest::durations::parse_duration;
 use anteroom_loadtest::load::{Durations, Tally};
 use anteroom_loadtest::size::Found;
 use anteroom_loadtest::size::measure::{Load, Measure, Measured};
@@ -16,7 +17,7 @@ use rand::{Rng as _, SeedableRng as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::services::{Collapses, RateLimiter, Service, WorkerPool};
-use crate::told;
+use crate::shown;
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// The default of `--within`.
@@ -304,11 +305,12 @@ async fn searches(kind: Kind, seeds: std::ops::Range<u64>) {
         let machine = Virtual::new(service, seed, stalls_every);
         let found = search(&machine, WITHIN).await;
         let error = found.held.unwrap_or_default() / truth - 1.0;
-        let (took, told) = (machine.elapsed(), told(&found));
-        let told = format!("{kind:?} {seed}, {about}, {truth:.1}: {error:.3} in {took:?}: {told}");
-        assert!(took < Duration::from_secs(200), "{told}");
-        assert!(error <= 0.05 || !found.settled, "more than 5 % above: {told}");
-        assert!(found.settled == found.within.is_none(), "{told}");
+        let (took, shown) = (machine.elapsed(), shown(&found));
+        let shown =
+            format!("{kind:?} {seed}, {about}, {truth:.1}: {error:.3} in {took:?}: {shown}");
+        assert!(took < Duration::from_secs(200), "{shown}");
+        assert!(error <= 0.05 || !found.settled, "more than 5 % above: {shown}");
+        assert!(found.settled == found.within.is_none(), "{shown}");
         let [low, high] = found.interval;
         covered += u64::from((low..=high).contains(&truth));
         errors.push(error);
@@ -338,13 +340,11 @@ async fn a_search_without_time_is_provisional_and_names_the_time_that_settles_it
         for seconds in [6, 12, 20] {
             let virtual_service = || Virtual::new(service(kind, 5).0, 5, 20.0);
             let found = search(&virtual_service(), Duration::from_secs(seconds)).await;
-            assert!(!found.settled && told(&found).contains("time"), "{}", told(&found));
-            let within =
-                anteroom_loadtest::durations::parse_duration(&found.within.expect("a time"))
-                    .expect("one");
+            assert!(!found.settled && shown(&found).contains("time"), "{}", shown(&found));
+            let within = parse_duration(&found.within.expect("a time")).expect("one");
             let again = search(&virtual_service(), within).await;
-            assert!(again.settled, "{kind:?}, {seconds} s: {within:?}: {}", told(&again));
-            assert!(again.confidence >= 0.8, "{}", told(&again));
+            assert!(again.settled, "{kind:?}, {seconds} s: {within:?}: {}", shown(&again));
+            assert!(again.confidence >= 0.8, "{}", shown(&again));
         }
     }
 }
@@ -355,15 +355,15 @@ async fn a_service_that_misses_at_every_load_gets_no_plan_and_no_high_load() {
         let rng = StdRng::seed_from_u64(seed);
         let machine = Virtual::new(Box::new(SlowShare { share: 0.08, rng }), seed, 20.0);
         let found = search(&machine, WITHIN).await;
-        let told = told(&found);
-        assert!(found.held.is_none() && found.within.is_none(), "{seed}: {told}");
-        assert!(told.contains("missed at every load"), "{seed}: {told}");
+        let shown = shown(&found);
+        assert!(found.held.is_none() && found.within.is_none(), "{seed}: {shown}");
+        assert!(shown.contains("missed at every load"), "{seed}: {shown}");
         let highest = found.steps.iter().map(|step| step.rate).fold(0.0, f64::max);
-        assert!(highest < 3_000.0, "{seed}: {told}");
+        assert!(highest < 3_000.0, "{seed}: {shown}");
     }
     // What is met is found to be so, though it is near the limit.
     let rng = StdRng::seed_from_u64(1);
     let machine = Virtual::new(Box::new(SlowShare { share: 0.025, rng }), 1, 20.0);
     let found = search(&machine, WITHIN).await;
-    assert_eq!(found.held, Some(10_000.0), "{}", told(&found));
+    assert_eq!(found.held, Some(10_000.0), "{}", shown(&found));
 }

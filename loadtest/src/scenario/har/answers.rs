@@ -9,7 +9,7 @@ use url::{Position, Url};
 use super::recording::Entry;
 use super::{quoted, rules};
 
-/// Characters before a value that are looked at, to tell it from others.
+/// Characters before a value that are looked at, to know it from others.
 const LONGEST_CONTEXT: usize = 200;
 /// So many times a value is looked for in one text.
 const MOST_TIMES: usize = 5;
@@ -107,10 +107,10 @@ impl<'r> Answer<'r> {
         let origin = self.url.origin().ascii_serialization();
         let is_it = |(outside, context): &(&str, &str)| {
             let begins = outside.ends_with([' ', '\t', '\n', '>', '{', ',', '&', '?', ';']);
-            let tells = context.contains(char::is_alphabetic) && !context.starts_with("value=");
+            let names = context.contains(char::is_alphabetic) && !context.starts_with("value=");
             let is_of = |name: &str| context.trim_end_matches('/').ends_with(name);
             (outside.is_empty()
-                || tells && (begins || context.starts_with('<') || outside.ends_with(&origin)))
+                || names && (begins || context.starts_with('<') || outside.ends_with(&origin)))
                 && !context.contains(&origin)
                 && after.is_none_or(|name| is_of(name) || is_of(&format!("{name}s")))
                 && text.find(context) == Some(outside.len())

@@ -47,10 +47,6 @@ struct Maker<'r> {
 
 /// Makes a scenario of a recording. It begins with comments on what became of the recording: names
 /// alone, no values.
-///
-/// # Errors
-///
-/// What is wrong with the recording.
 pub fn scenario(recording: &str) -> Result<String, String> {
     // Recorders on Windows write a byte order mark.
     let recording = recording.trim_start_matches('\u{feff}');
@@ -62,15 +58,15 @@ pub fn scenario(recording: &str) -> Result<String, String> {
     let own = own_origin(&entries);
     let mut maker = Maker::default();
     for (entry, address) in entries {
-        let asked = (entry.method(), entry.status());
+        let exchange = (entry.method(), entry.status());
         let reason = match address.map(|url| (url.origin().ascii_serialization(), url)) {
             Err(reason) => reason.to_owned(),
             Ok((origin, _)) if origin != own => origin,
             // What is not there; no visitor needs that.
-            Ok((_, url)) if matches!(asked, ("GET" | "HEAD", 404 | 410)) => {
+            Ok((_, url)) if matches!(exchange, ("GET" | "HEAD", 404 | 410)) => {
                 let mut unused = Values::default();
                 let path = unused.target(url.path(), "", "");
-                format!("{} {} with {}", asked.0, unused.written(&path), asked.1)
+                format!("{} {} with {}", exchange.0, unused.written(&path), exchange.1)
             }
             Ok((_, url)) => {
                 maker.step(entry, url);
@@ -129,7 +125,7 @@ impl<'r> Maker<'r> {
         if think >= SHORTEST_THINK {
             say("think", crate::durations::format_duration(think).into());
         }
-        // A browser's cache asked whether its copy still holds; a visit has no copy.
+        // A browser's cache checked whether its copy still holds; a visit has no copy.
         if !matches!(status, 200..300 | 304) {
             say("expect", vec!["2xx", "3xx"].into());
         }

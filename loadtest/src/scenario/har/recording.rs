@@ -47,7 +47,7 @@ impl Entry {
         }
     }
 
-    /// What stands at a JSON pointer.
+    /// The value at a JSON pointer.
     pub fn at(&self, pointer: &str) -> &Value {
         self.json.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -108,7 +108,7 @@ impl Entry {
         self.with("/request/headers", "content-type", "/request/postData/mimeType")
     }
 
-    /// The headers of the answer; the `Location` is said twice in a recording.
+    /// The headers of the answer; the `Location` is twice in a recording.
     pub fn answer_headers(&self) -> impl Iterator<Item = (String, &str)> {
         self.with("/response/headers", "location", "/response/redirectURL")
     }

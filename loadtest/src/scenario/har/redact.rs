@@ -74,12 +74,12 @@ impl Values<'_> {
         let plain = |text: &str| decoded(&text.replace('+', " ")).into_owned();
         let field = |field: &str| {
             let (name, rest) = field.split_at(field.find('=').unwrap_or(field.len()));
-            let told = plain(name);
-            let name = encoded(name, &told, |name| self.text(name, place));
+            let plain_name = plain(name);
+            let name = encoded(name, &plain_name, |name| self.text(name, place));
             let Some(value) = rest.strip_prefix('=') else { return name };
-            let place = within(place, ' ', &told);
+            let place = within(place, ' ', &plain_name);
             let value = encoded(value, &plain(value), |value| {
-                self.replaced(rules::field(&told, None, value), &told, value, &place)
+                self.replaced(rules::field(&plain_name, None, value), &plain_name, value, &place)
             });
             format!("{name}={value}")
         };
@@ -121,13 +121,13 @@ impl Values<'_> {
                 let pair = |key: &&str| fields.get(*key).and_then(Value::as_str);
                 let pair = NAMES.iter().filter(|_| has_value).find_map(pair);
                 let fields = fields.iter().map(|(key, value)| {
-                    let told = match pair {
+                    let name = match pair {
                         Some(_) if NAMES.contains(&key.as_str()) => "",
                         Some(name) if VALUES.contains(&key.as_str()) => name,
                         _ => key,
                     };
                     let place = within(place, '/', key);
-                    let value = self.json(value, told, outer, &place);
+                    let value = self.json(value, name, outer, &place);
                     (self.text(key, &place), value)
                 });
                 Value::Object(fields.collect())

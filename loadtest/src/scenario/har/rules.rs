@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_tell_a_secret_and_an_id() {
+    fn looks_show_a_secret_and_an_id() {
         for text in "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln eyJhbGciOiJIUzI1NiJ9.LEAK
             378282246310005 4242424242424242 9f86d081884c7d659a2feaa0c55ad015
             V1StGXR8_Z5jdHi6B-myT4 4/0AX4XfWhQ2Zk8sLr3vTn9pYd7cB1mUe5o 507f1f77bcf86cd799439011
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_and_fields_tell_an_id() {
+    fn segments_and_fields_show_an_id() {
         for id in "10482 9f86d081 V1StGXR8 dQw4w9WgXcQ ord_10482 10482.json a1b2c3d4e5
             9f86d081884c7d659a2feaa0c55ad015 550e8400-e29b-41d4-a716-446655440000"
             .split_whitespace()
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_a_secret_by_its_words() {
+    fn a_name_shows_a_secret_by_its_words() {
         let known = "pass j_pass userPassword passwd2 user[password] PASSPHRASE pin pinCode \
             PINCode otp one-time-code oneTimeCode code verification_code codeForLogin securityCode \
             cvc cvv2 cc-number cardNumber iban Contraseña 2fa";
