@@ -92,7 +92,8 @@ for at = ARGS_BEFORE + 1, #ARGV do
     judge()
   end
   local last = 4 * (at - ARGS_BEFORE)
-  outcomes[last - 3], outcomes[last - 2], outcomes[last - 1], outcomes[last] = code, successes, failures, state
+  outcomes[last - 3], outcomes[last - 2] = code, successes
+  outcomes[last - 1], outcomes[last] = failures, state
 end
 
 forget_left()

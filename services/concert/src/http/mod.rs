@@ -1,10 +1,11 @@
 //! The calls of the shop, for people (pages) and below `/api` for programs (JSON); the README has a
 //! table of them.
 //!
-//! Choosing and reserving pass the gate. A reservation has an end of its own and its id is a secret,
-//! so it needs no place in the waiting room any more: the slot goes to the next in line when the
-//! seat is reserved, and the holder of a seat can pay for it whatever has become of the visit. No
-//! call reads its body. Changing calls of other sites' pages are refused first ([`origin`]).
+//! Choosing and reserving pass the gate. A reservation has an end of its own and its id is a
+//! secret, so it needs no place in the waiting room any more: the slot goes to the next in line
+//! when the seat is reserved, and the holder of a seat can pay for it whatever has become of the
+//! visit. No call reads its body. Changing calls of other sites' pages are refused first
+//! ([`origin`]).
 
 mod call;
 mod origin;
