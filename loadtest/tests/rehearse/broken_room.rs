@@ -344,7 +344,7 @@ async fn promise_05_a_room_that_denies_its_tokens_is_found_out() {
     let promises = &with_room["room"]["promises"];
     assert_eq!(promises["held"]["5"], false, "{promises:#}");
     let violation = promises["violations"][0].as_str().unwrap();
-    assert!(violation.contains("is gone (token_invalid) and was to stand longer"), "{violation}");
+    assert!(violation.contains("is gone (token_invalid) and was to last longer"), "{violation}");
     assert_eq!(with_room["refused"], 20, "{with_room:#}");
     // Where no rules are known the room is not accused, and all the same it has not held.
     let room = Room::start(Fault::DeniesTokens).await;
