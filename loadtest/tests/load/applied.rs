@@ -34,7 +34,7 @@ async fn a_plan_is_set_live_at_a_room_by_the_operators_key_alone() {
     let before = live().await;
     assert_eq!((&before["capacity"], &before["batch"]), (&70.into(), &1.into()), "{before}");
     for (queue, key, says) in [
-        ("hall", "ark1.somebody-else", Some("/queues/hall: 401")),
+        ("hall", "ark1.another-key", Some("/queues/hall: 401")),
         ("unknown", KEY, Some("/queues/unknown: 404")),
         ("hall", KEY, None),
     ] {

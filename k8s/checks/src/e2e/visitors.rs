@@ -192,8 +192,8 @@ impl Verdict {
     }
 }
 
-/// Follows the log until the verdict of the job; where the connection breaks, once more from the
-/// start.
+/// Follows the log until the verdict of the job. If the connection breaks, it reads the log from
+/// the start.
 async fn read(kubectl: Kubectl, name: &'static str, log: Arc<Mutex<Log>>) {
     loop {
         // What cannot be read now is tried again.

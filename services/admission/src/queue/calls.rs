@@ -38,10 +38,10 @@ pub struct JoinBody {
 
 /// Joins the queue.
 ///
-/// With an assertion: the place of the visitor it names. With a valid token: its place; when that
-/// is over and a backend had vouched for its visitor, `assertion_missing`. Else the place of the
-/// `Idempotency-Key`, or a new place when none came. A browser gets its token as a cookie, anybody
-/// else in the body.
+/// With an assertion: the place of the visitor it names. With a valid token: its place. If that
+/// place has ended and a backend had signed the visitor's identity, the answer is
+/// `assertion_missing`. Else: the place of the `Idempotency-Key`, or a new place if there is none.
+/// A browser gets its token as a cookie, other clients get it in the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
     params(("Idempotency-Key" = Option<String>, Header)),

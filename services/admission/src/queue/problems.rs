@@ -31,7 +31,7 @@ codes! {
         "The assertion is not valid for this queue";
     /// The token's place has ended, and a backend must sign the identity of its visitor again.
     ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
-        "The place is over: the visitor must be vouched for anew";
+        "The place has ended: a backend must sign the visitor's identity again";
     /// The gate: it is not this visitor's turn.
     NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted";
     /// A claim of a place that still waits.
@@ -40,7 +40,7 @@ codes! {
     NOT_ACTIVE = CONFLICT, "not_active", "The place is not active";
     /// A purge of a queue that the configuration names.
     QUEUE_CONFIGURED = CONFLICT, "queue_configured", "The configuration names this queue";
-    /// The place is over; `reason` says why.
+    /// The place has ended; `reason` says why.
     PLACE_GONE = GONE, "place_gone", "The place is gone";
     /// Too many joins from this address.
     JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address";

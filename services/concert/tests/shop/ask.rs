@@ -121,7 +121,7 @@ async fn who_looks_at_a_page_is_led_to_the_room_and_back() {
     assert!(pressed.text.contains(&room("/")), "{pressed:?}");
     assert!(pressed.header("content-type").starts_with("text/html"));
 
-    // A cookie that is none is taken away, and does not pass.
+    // An invalid cookie is removed, and does not pass.
     let forged = site.browser(Method::GET, "/").header("cookie", format!("{COOKIE}=art1.x"));
     let forged = Answer::of(forged).await;
     assert_eq!(forged.is(302).header("location"), room("/"));

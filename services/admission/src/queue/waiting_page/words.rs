@@ -113,7 +113,7 @@ const ENGLISH: Words = Words {
     full: "The queue is full.",
     closed: "The queue is closed to new visitors.",
     limited: "Too many visitors come from your address.",
-    identity_ended: "Your place has ended: you must be vouched for anew by the site that sent you.",
+    identity_ended: "Your place has expired. Please go back to the site that sent you and try again.",
     go_back: "Go back to where you came from.",
     busy: "The waiting room does not answer at the moment.",
     kept: "Your place is kept.",
