@@ -50,7 +50,7 @@ pub struct Audit {
     left_out: Arc<AtomicU64>,
 }
 
-/// Is cancelled when the caller hangs up, for work that is of use to the caller alone.
+/// Is cancelled when the caller hangs up: for work that only this caller needs.
 #[derive(Clone, Debug)]
 pub struct CallerGone(pub CancellationToken);
 

@@ -167,7 +167,8 @@ impl Queue {
         Ok(())
     }
 
-    /// A tick takes what the scheduler says, and returned whether the batch took a step.
+    /// A tick, with the health that its scheduler passed and the step of the batch that the script
+    /// returned.
     pub(super) fn follow(&mut self, health: &Health, returned: Option<Step>) -> Result<(), String> {
         if let Some(reading) = health.reading {
             let before = self.health();
