@@ -14,6 +14,8 @@ const KEY_ID_LEN: usize = 4;
 const TAG_LEN: usize = 16;
 /// The length byte and the longest name.
 const MAX_NAME: usize = 1 + 40;
+/// The longest that any kind signs, with its tag: it is decoded without an allocation.
+const MAX_BYTES: usize = 256;
 
 /// A kind of such texts.
 pub(crate) struct Kind {
@@ -88,8 +90,9 @@ impl Secrets {
     ) -> Option<T> {
         let most = (KEY_ID_LEN + MAX_NAME + kind.max_body + TAG_LEN) * 4 / 3 + 4;
         let text = text.strip_prefix(kind.prefix).filter(|text| text.len() <= most)?;
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (signed, tag) = bytes.split_last_chunk::<TAG_LEN>()?;
+        let mut bytes = [0; MAX_BYTES];
+        let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
+        let (signed, tag) = bytes[..length].split_last_chunk::<TAG_LEN>()?;
         let (id, rest) = signed.split_first_chunk::<KEY_ID_LEN>()?;
         let secret = self.0.iter().find(|secret| secret.id == *id)?;
         if !bool::from(secret.tag(kind, signed).ct_eq(tag)) {

@@ -47,7 +47,12 @@ impl Operations {
     /// Counts one operation: `ok` unless it failed on our side. A few nanoseconds; a lock is taken
     /// once in ten seconds.
     pub fn record(&self, ok: bool) {
-        self.window.record(ok, self.started.elapsed());
+        self.record_at(ok, Instant::now());
+    }
+
+    /// [`Self::record`] for a caller that has read the clock.
+    pub fn record_at(&self, ok: bool, now: Instant) {
+        self.window.record(ok, now.saturating_duration_since(self.started));
     }
 
     /// The share that did not fail, 0 to 1; 1 when there were none.

@@ -8,7 +8,7 @@
 //! a gateway must append to it, as NGINX does with `$proxy_add_x_forwarded_for`.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
@@ -41,17 +41,19 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNe
 #[derive(Debug)]
 pub struct Forwarding {
     ignored: IntCounter,
-    warned_at: Mutex<Option<Instant>>,
+    created: Instant,
+    /// When the next warning is due, in ms after `created`.
+    next_warning: AtomicU64,
 }
 
 impl Forwarding {
     /// Counts in `ignored`.
     pub fn new(ignored: IntCounter) -> Self {
-        Self { ignored, warned_at: Mutex::default() }
+        Self { ignored, created: Instant::now(), next_warning: AtomicU64::new(0) }
     }
 
-    /// Looks at one request.
-    pub fn note(&self, peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) {
+    /// Looks at one request, which came `now`.
+    pub fn note(&self, peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet], now: Instant) {
         let peer = peer.to_canonical();
         if trusted_proxies.iter().any(|net| net.contains(&peer)) {
             return;
@@ -60,7 +62,7 @@ impl Forwarding {
             return;
         }
         self.ignored.inc();
-        if self.is_warning_due(Instant::now()) {
+        if self.is_warning_due(now) {
             tracing::warn!(
                 %peer,
                 "a forwarding header from a peer that is not in admission.trusted_proxies is not \
@@ -71,12 +73,12 @@ impl Forwarding {
     }
 
     fn is_warning_due(&self, now: Instant) -> bool {
-        let mut warned_at = self.warned_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = warned_at.is_none_or(|at| now.saturating_duration_since(at) >= WARN_EVERY);
-        if due {
-            *warned_at = Some(now);
-        }
-        due
+        let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let (now, next) =
+            (ms(now.saturating_duration_since(self.created)), self.next_warning.load(Relaxed));
+        let following = now.saturating_add(ms(WARN_EVERY));
+        // Of several requests that find it due, one warns.
+        now >= next && self.next_warning.compare_exchange(next, following, Relaxed, Relaxed).is_ok()
     }
 }
 
@@ -133,20 +135,20 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("host", HeaderValue::from_static("shop.example"));
         let stranger = "203.0.113.7".parse().expect("an address");
-        forwarding.note(stranger, &headers, &trusted);
+        let now = forwarding.created;
+        forwarding.note(stranger, &headers, &trusted, now);
         assert_eq!(forwarding.ignored.get(), 0);
         headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("203.0.113.8"));
         for proxy in ["10.0.0.1", "::ffff:10.0.0.1"] {
-            forwarding.note(proxy.parse().expect("an address"), &headers, &trusted);
+            forwarding.note(proxy.parse().expect("an address"), &headers, &trusted, now);
         }
         assert_eq!(forwarding.ignored.get(), 0);
-        assert!(forwarding.warned_at.lock().expect("whole").is_none());
+        assert_eq!(forwarding.next_warning.load(Relaxed), 0);
         for _ in 0..3 {
-            forwarding.note(stranger, &headers, &trusted);
+            forwarding.note(stranger, &headers, &trusted, now);
         }
         assert_eq!(forwarding.ignored.get(), 3);
 
-        let now = forwarding.warned_at.lock().expect("whole").expect("warned");
         assert!(!forwarding.is_warning_due(now + WARN_EVERY - Duration::from_millis(1)));
         assert!(forwarding.is_warning_due(now + WARN_EVERY));
         assert!(!forwarding.is_warning_due(now + WARN_EVERY));

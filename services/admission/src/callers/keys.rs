@@ -117,7 +117,7 @@ fn find<'a>(keys: &'a BTreeMap<String, KeyConfig>, text: &str) -> Option<(&'a st
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = single(headers, AUTHORIZATION).ok()??.to_str().ok()?;
+    let value = single(headers, &AUTHORIZATION).ok()??.to_str().ok()?;
     let (scheme, key) = value.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_start())
 }

@@ -69,7 +69,7 @@ impl Origins {
             return None;
         }
         let mut headers = HeaderMap::new();
-        let origin = single(request, header::ORIGIN).unwrap_or_default();
+        let origin = single(request, &header::ORIGIN).unwrap_or_default();
         if let Some(origin) = origin.filter(|origin| self.allows(origin)) {
             headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
             let yes = HeaderValue::from_static("true");

@@ -15,10 +15,13 @@ pub struct Differs(HeaderName);
 /// # Errors
 ///
 /// When the lines differ.
-pub fn single(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, Differs> {
-    let mut values = headers.get_all(&name).iter();
+pub fn single<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, Differs> {
+    let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else { return Ok(None) };
-    if values.all(|other| other == first) { Ok(Some(first)) } else { Err(Differs(name)) }
+    if values.all(|other| other == first) { Ok(Some(first)) } else { Err(Differs(name.clone())) }
 }
 
 impl From<Differs> for Problem {
@@ -40,7 +43,7 @@ mod tests {
     fn lines_that_differ_are_no_value() {
         let read = |lines: &[&'static str]| {
             let lines: Vec<_> = lines.iter().map(|line| ("origin", *line)).collect();
-            single(&headers(&lines), ORIGIN).map(|value| value.cloned())
+            single(&headers(&lines), &ORIGIN).map(|value| value.cloned())
         };
         let value = HeaderValue::from_static("https://a.example");
         assert_eq!(read(&[]), Ok(None));

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use anteroom_core::queue::PlaceId;
-use axum::extract::{Request, State};
+use axum::body::Body;
+use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, SET_COOKIE};
@@ -56,13 +57,13 @@ pub struct JoinBody {
 pub async fn join(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    request: Request,
+    headers: HeaderMap,
+    body: Body,
 ) -> Result<Response, Problem> {
     visitor.may_change()?;
-    let (parts, body) = request.into_parts();
     // Also where a token or an assertion decides: the same call may come again without.
-    let keyed = keyed(&visitor.queue, &parts.headers)?;
-    let body: JoinBody = json_body(&parts.headers, body, &app).await?;
+    let keyed = keyed(&visitor.queue, &headers)?;
+    let body: JoinBody = json_body(&headers, body, &app).await?;
     let queue = &visitor.queue;
     let (id, visitor_id) = match body.assertion {
         Some(assertion) => {
@@ -70,7 +71,8 @@ pub async fn join(
             (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
         }
         None => {
-            if let Some((joined, visitor_id)) = held(&visitor).await? {
+            // Boxed, because it is rare and larger than all the rest.
+            if let Some((joined, visitor_id)) = Box::pin(held(&visitor)).await? {
                 let token = joined.token(&app, queue, visitor_id);
                 return joined_response(&visitor, &joined, token);
             }
@@ -98,7 +100,7 @@ pub async fn held(visitor: &Visitor) -> Result<Option<(Joined, Option<String>)>,
 
 /// The identity of an `Idempotency-Key`, if one came.
 fn keyed(queue: &QueueState, headers: &HeaderMap) -> Result<Option<PlaceId>, Problem> {
-    match single(headers, IDEMPOTENCY_KEY)? {
+    match single(headers, &IDEMPOTENCY_KEY)? {
         None => Ok(None),
         Some(key) if is_strong_key(key.as_bytes()) => {
             Ok(Some(PlaceId::of_key(queue.name(), key.as_bytes())))

@@ -6,6 +6,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::Method;
+use http::request::Parts;
 
 use super::gate::Begun;
 use super::visitor::Visitor;
@@ -53,7 +54,10 @@ fn place(call: HotCall<'_>) -> ResponseFuture {
 
 fn join(call: HotCall<'_>) -> ResponseFuture {
     let app = State(call.app().clone());
-    for_visitor(call, |visitor, request| calls::join(app, visitor, request))
+    for_visitor(call, |visitor, request| {
+        let (Parts { headers, .. }, body) = request.into_parts();
+        calls::join(app, visitor, headers, body)
+    })
 }
 
 fn join_on_behalf(call: HotCall<'_>) -> ResponseFuture {

@@ -11,13 +11,13 @@
 use std::pin::{Pin, pin};
 
 use futures_util::FutureExt as _;
-use futures_util::future::FusedFuture;
+use futures_util::future::{Either, FusedFuture, select};
 use hyper::server::conn::http1::{Builder, Connection as Http1, Parts};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::ConnectionService;
 use super::client_stream::ClientStream;
+use super::{ConnectionService, End};
 
 /// What a head may have usually, in bytes.
 const USUAL_HEAD: usize = 32 * 1024;
@@ -45,33 +45,36 @@ impl Serving {
         Self { usual, large }
     }
 
-    /// Serves a connection until it ends. After `leave` it ends with the answer in flight, or at
-    /// once.
+    /// Serves a connection until its client or `end` ends it.
     pub async fn serve(
         self,
         stream: ClientStream<TcpStream>,
         service: ConnectionService,
-        leave: impl Future<Output = ()>,
+        end: impl Future<Output = End>,
     ) -> hyper::Result<()> {
-        let mut leave = pin!(leave.fuse());
+        let mut end = pin!(end.fuse());
         let mut connection = self.usual.serve_connection(TokioIo::new(stream), service);
-        let Err(error) = run(&mut connection, leave.as_mut()).await else { return Ok(()) };
+        let Err(error) = run(&mut connection, end.as_mut()).await else { return Ok(()) };
         let Parts { io, read_buf, service, .. } = connection.into_parts();
         let Some(stream) = io.into_inner().again(read_buf) else { return Err(error) };
         let mut connection = self.large.serve_connection(TokioIo::new(stream), service);
-        run(&mut connection, leave).await
+        run(&mut connection, end).await
     }
 }
 
 async fn run(
     connection: &mut Http1<TokioIo<ClientStream<TcpStream>>, ConnectionService>,
-    leave: Pin<&mut impl FusedFuture<Output = ()>>,
+    end: Pin<&mut impl FusedFuture<Output = End>>,
 ) -> hyper::Result<()> {
-    tokio::select! {
-        biased;
-        ended = &mut *connection => return ended,
-        () = leave => {}
+    match select(&mut *connection, end).await {
+        Either::Left((ended, _)) => ended,
+        Either::Right((End::SlowHead, _)) => {
+            tracing::trace!("no whole head in time");
+            Ok(())
+        }
+        Either::Right((End::Stop, _)) => {
+            Pin::new(&mut *connection).graceful_shutdown();
+            connection.await
+        }
     }
-    Pin::new(&mut *connection).graceful_shutdown();
-    connection.await
 }

@@ -156,15 +156,10 @@ impl Server {
                 return;
             }
             let stream = ClientStream::new(stream, write_timeout, activity.clone());
-            let leave = when_woken(silent_at_the_end(&stop, &activity));
-            tokio::select! {
-                // An error here is the client's: it went away, took no answer, or spoke no HTTP.
-                ended = serving.serve(stream, service, leave) => if let Err(error) = ended {
-                    tracing::trace!(%error, "connection ended");
-                },
-                () = when_woken(activity.head_timeout(header_timeout)) => {
-                    tracing::trace!("no whole head in time");
-                }
+            let end = when_woken(end(&stop, &activity, header_timeout));
+            // An error here is the client's: it went away, took no answer, or spoke no HTTP.
+            if let Err(error) = serving.serve(stream, service, end).await {
+                tracing::trace!(%error, "connection ended");
             }
         });
         self.connections.open(served, connection);
@@ -214,6 +209,21 @@ async fn stopped(stop: &CancellationToken) {
     sleep(LAST_LOOK).await;
 }
 
+/// Why Anteroom ends a connection.
+enum End {
+    /// The process stops: after the answer in flight.
+    Stop,
+    /// The client has sent no whole head in time: at once.
+    SlowHead,
+}
+
+async fn end(stop: &CancellationToken, activity: &Activity, header_timeout: Duration) -> End {
+    tokio::select! {
+        () = silent_at_the_end(stop, activity) => End::Stop,
+        () = activity.head_timeout(header_timeout) => End::SlowHead,
+    }
+}
+
 /// Ends when the process stops and nothing has come from the client. One of whom something has come
 /// is answered first, and the answer says that it is the last.
 async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
@@ -225,9 +235,9 @@ async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
 
 /// Polls a future when it is woken, not each time something comes on its connection: all
 /// connections share the locks that a poll takes.
-async fn when_woken(future: impl Future<Output = ()>) {
+async fn when_woken<T>(future: impl Future<Output = T>) -> T {
     let mut one: FuturesUnordered<_> = [future].into_iter().collect();
-    one.next().await;
+    one.select_next_some().await
 }
 
 /// Gives each request of a connection to the port, with the peer's address.

@@ -15,15 +15,17 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::extract::Request;
 use axum::response::Response;
-use futures_util::FutureExt as _;
 use futures_util::future::{Either, Ready, ready};
 use http::Method;
 use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue};
 use hyper::body::Body as _;
+use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep};
 use tracing::{Instrument as _, Span};
 
 pub use self::ids::{REQUEST_ID, new_id};
@@ -105,7 +107,13 @@ impl Shell {
             Ok(Handled::Ready(response)) => Either::Left(ready(context.mark(response))),
             Ok(Handled::Pending(answer)) => {
                 let span = context.span(is_hot);
-                Either::Right(context.answered_by(answer, limit, span))
+                let limit = limit.map(sleep);
+                let answering = Answering { answer, limit, context: Some(context) };
+                Either::Right(if span.is_disabled() {
+                    Box::pin(answering)
+                } else {
+                    Box::pin(answering.instrument(span))
+                })
             }
             Err(panic) => {
                 let answer = refusal(&context.route, panicked(&*panic), None);
@@ -171,35 +179,47 @@ struct RequestContext {
 /// An answer: there already, or still being made.
 pub type ResponseFuture = Either<Ready<Response>, Pin<Box<dyn Future<Output = Response> + Send>>>;
 
-impl RequestContext {
-    /// The answer, made by `answer` within `limit` and marked; a panic in it is a problem.
-    fn answered_by(
-        self,
-        answer: impl Future<Output = Response> + Send + 'static,
-        limit: Option<Duration>,
-        span: Span,
-    ) -> Pin<Box<dyn Future<Output = Response> + Send>> {
-        // No async block: what that captures and then awaits has its room twice, in each request.
-        let answer = match limit {
-            Some(limit) => Either::Left(tokio::time::timeout(limit, answer)),
-            None => Either::Right(answer.map(Ok)),
-        };
-        let answer = AssertUnwindSafe(answer).catch_unwind();
-        let answering = answer.map(move |outcome| {
-            let problem = match outcome {
-                Ok(Ok(response)) => return self.mark(response),
-                Ok(Err(_)) => {
-                    let retry_after = self.shell.app.retries.schedule_default();
-                    Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
-                }
-                Err(panic) => panicked(&*panic),
-            };
-            let answer = refusal(&self.route, problem, None);
-            self.mark(answer)
-        });
-        if span.is_disabled() { Box::pin(answering) } else { Box::pin(answering.instrument(span)) }
+pin_project! {
+    /// An answer that is being made, within `limit`; a panic in it is a problem.
+    //
+    // By hand, because combinators and async blocks move the largest of these futures, a kilobyte,
+    // up to six times, and an async block has room for it twice.
+    struct Answering<F> {
+        #[pin]
+        answer: F,
+        #[pin]
+        limit: Option<Sleep>,
+        // Until it is answered.
+        context: Option<RequestContext>,
     }
+}
 
+impl<F: Future<Output = Response>> Future for Answering<F> {
+    type Output = Response;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Response> {
+        let this = self.project();
+        let polled = catch_unwind(AssertUnwindSafe(|| this.answer.poll(task)));
+        if let Ok(Poll::Pending) = polled
+            && this.limit.as_pin_mut().is_none_or(|limit| limit.poll(task).is_pending())
+        {
+            return Poll::Pending;
+        }
+        let Some(context) = this.context.take() else { return Poll::Pending };
+        let problem = match polled {
+            Ok(Poll::Ready(response)) => return Poll::Ready(context.mark(response)),
+            Ok(Poll::Pending) => {
+                let retry_after = context.shell.app.retries.schedule_default();
+                Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
+            }
+            Err(panic) => panicked(&*panic),
+        };
+        let answer = refusal(&context.route, problem, None);
+        Poll::Ready(context.mark(answer))
+    }
+}
+
+impl RequestContext {
     /// Adds the headers of every answer, and counts it.
     fn mark(self, mut response: Response) -> Response {
         let Self { shell, route, method, started, id, traceparent, cors, in_flight } = self;
@@ -210,12 +230,13 @@ impl RequestContext {
             cors.mark(headers);
         }
         let ours = response.extensions().get::<Code>().is_some_and(|code| code.is_our_fault());
-        shell.app.operations.record(!ours);
+        let now = Instant::now();
+        shell.app.operations.record_at(!ours, now);
         if ours {
             report(&route, &response, &id, traceparent.as_ref());
         }
         response.headers_mut().insert(REQUEST_ID, id);
-        route.observe(method, response.status(), started.elapsed());
+        route.observe(method, response.status(), now.saturating_duration_since(started));
         response
     }
 

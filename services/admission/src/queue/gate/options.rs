@@ -85,7 +85,7 @@ fn is_visit(parts: &Parts) -> bool {
 /// A CORS preflight, which browsers send without cookies.
 pub fn is_preflight(parts: &Parts) -> bool {
     Original::is_options(parts)
-        && single(&parts.headers, ORIGIN).is_ok_and(|origin| origin.is_some())
+        && single(&parts.headers, &ORIGIN).is_ok_and(|origin| origin.is_some())
         && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
