@@ -16,6 +16,7 @@ mod handshakes;
 mod large_head;
 mod load_shed;
 mod request_body;
+mod when_woken;
 
 use std::convert::Infallible;
 use std::future::{Future, pending};
@@ -27,9 +28,8 @@ use std::time::Duration;
 
 use anteroom_runtime::Readiness;
 use axum::response::Response;
+use futures_util::FutureExt as _;
 use futures_util::future::Either;
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt as _, StreamExt as _};
 use http::header::CONNECTION;
 use http::{HeaderValue, Request};
 use hyper::body::{Body as _, Incoming};
@@ -46,6 +46,7 @@ use self::handshakes::stop_handshakes;
 use self::large_head::Serving;
 use self::load_shed::LoadShed;
 use self::request_body::request_body;
+use self::when_woken::WhenWoken;
 use crate::app::App;
 use crate::http::extract::Peer;
 use crate::http::shell::ResponseFuture;
@@ -156,7 +157,7 @@ impl Server {
                 return;
             }
             let stream = ClientStream::new(stream, write_timeout, activity.clone());
-            let end = when_woken(end(&stop, &activity, header_timeout));
+            let end = WhenWoken::new(end(&stop, &activity, header_timeout));
             // An error here is the client's: it went away, took no answer, or spoke no HTTP.
             if let Err(error) = serving.serve(stream, service, end).await {
                 tracing::trace!(%error, "connection ended");
@@ -231,13 +232,6 @@ async fn silent_at_the_end(stop: &CancellationToken, activity: &Activity) {
     if !matches!(activity.state(), ConnectionState::AwaitsHead { begun: false, .. }) {
         pending::<()>().await;
     }
-}
-
-/// Polls a future when it is woken, not each time something comes on its connection: all
-/// connections share the locks that a poll takes.
-async fn when_woken<T>(future: impl Future<Output = T>) -> T {
-    let mut one: FuturesUnordered<_> = [future].into_iter().collect();
-    one.select_next_some().await
 }
 
 /// Gives each request of a connection to the port, with the peer's address.
