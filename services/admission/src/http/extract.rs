@@ -70,7 +70,7 @@ pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Ve
     if body.is_end_stream() {
         return Ok(Vec::new());
     }
-    plain(headers, body.size_hint().exact().is_some())?;
+    plain(headers)?;
     if body.size_hint().lower() > MAX_BODY as u64 {
         return Err(Problem::new(Code::BODY_TOO_LARGE));
     }
@@ -84,9 +84,8 @@ pub async fn whole_body(headers: &HeaderMap, body: Body, app: &App) -> Result<Ve
     whole.unwrap_or_else(|_| Err(Problem::new(Code::BODY_TIMEOUT)))
 }
 
-/// Refuses a compressed body: nothing here decompresses it. hyper has found no Transfer-Encoding
-/// where it knows the size.
-fn plain(headers: &HeaderMap, is_sized: bool) -> Result<(), Problem> {
+/// Refuses a compressed body: nothing here decompresses it.
+fn plain(headers: &HeaderMap) -> Result<(), Problem> {
     let only = |name: HeaderName, value: &str| {
         headers.get_all(name).iter().all(|it| it.as_bytes().eq_ignore_ascii_case(value.as_bytes()))
     };
@@ -95,7 +94,7 @@ fn plain(headers: &HeaderMap, is_sized: bool) -> Result<(), Problem> {
             Problem::new(Code::UNSUPPORTED_MEDIA_TYPE).detail("Content-Encoding is not taken")
         );
     }
-    if !is_sized && !only(TRANSFER_ENCODING, "chunked") {
+    if !only(TRANSFER_ENCODING, "chunked") {
         return Err(Problem::new(Code::BAD_REQUEST).detail("Transfer-Encoding may be chunked only"));
     }
     Ok(())

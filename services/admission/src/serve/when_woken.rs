@@ -48,14 +48,16 @@ impl<F: Future> Future for WhenWoken<F> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let task = context.waker();
-        if !this.task.as_ref().is_some_and(|known| known.will_wake(task)) {
+        let is_known = this.task.as_ref().is_some_and(|known| known.will_wake(task));
+        if !is_known {
             this.wake.task.register(task);
             *this.task = Some(task.clone());
         }
-        // A wake after this look finds the task registered.
         if !this.wake.is_woken.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
+        // The wake has used up what was registered. One that comes before this is seen by the poll.
+        this.wake.task.register(task);
         let waker = Waker::from(this.wake.clone());
         this.future.poll(&mut Context::from_waker(&waker))
     }
@@ -66,6 +68,7 @@ mod tests {
     use std::future::poll_fn;
     use std::pin::pin;
     use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
 
     use futures_util::poll;
     use tokio::sync::oneshot;
@@ -88,6 +91,28 @@ mod tests {
         send.send("woken").expect("it is awaited");
         assert_eq!(ends.await, Ok("woken"));
         assert_eq!(polls.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn each_of_several_wakes_reaches_the_task() {
+        let (mut sends, mut receives) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            let (send, receive) = oneshot::channel();
+            sends.push(send);
+            receives.push(receive);
+        }
+        let ends = WhenWoken::new(async move {
+            for receive in receives {
+                receive.await.expect("it is sent");
+            }
+        });
+        let ended = tokio::spawn(ends);
+        for send in sends {
+            tokio::task::yield_now().await;
+            send.send(()).expect("it is awaited");
+        }
+        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
+        ended.expect("no wake is lost").expect("no panic");
     }
 
     #[tokio::test]

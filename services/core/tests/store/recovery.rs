@@ -204,7 +204,7 @@ async fn a_replica_is_no_store_until_it_is_promoted() {
 
 #[tokio::test]
 async fn a_server_that_loads_its_data_is_down_until_it_has() {
-    // Loads for a second, and answers LOADING meanwhile.
+    // Loads for four seconds, and answers LOADING meanwhile: a busy machine needs several attempts.
     let mut redis = Redis::builder()
         .durable()
         .arg("--key-load-delay", "200")
@@ -213,7 +213,7 @@ async fn a_server_that_loads_its_data_is_down_until_it_has() {
         .await;
     let store = opened(&patient(redis.url())).await;
     // Between two stretches of 2 MB it answers.
-    redis.run::<Value>(&["DEBUG", "POPULATE", "5000", "key", "2000"]).await;
+    redis.run::<Value>(&["DEBUG", "POPULATE", "20000", "key", "2000"]).await;
     redis.run::<Value>(&["BGREWRITEAOF"]).await;
     until("the file is written", PATIENCE, || async {
         let info = redis.run::<String>(&["INFO", "persistence"]).await;
