@@ -1,6 +1,7 @@
 // Runs the page's script in a pretended browser, in virtual time, and prints what it asked for and showed.
 // Its argument is a scene: {script, status, words, until, answers: [{path, from?, status, headers?, body?}],
-// presses: [{at, form, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there}.
+// presses: [{at, form, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there,
+// deniesStorage: whether the browser refuses access to its stores}.
 // Of the answers to a path the last one whose time has come is given; status 0 is a network that fails.
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
@@ -47,16 +48,24 @@ const storage = {
   setItem: (name, value) => { kept[name] = value; },
   removeItem: (name) => { delete kept[name]; },
 };
+const stores = {
+  get localStorage() {
+    if (scene.deniesStorage) throw new Error("SecurityError");
+    return storage;
+  },
+  get sessionStorage() { return this.localStorage; },
+};
 const document = {
   title: "", hidden: false, addEventListener() {},
   getElementById: (id) => (id === "room" ? room : element(id)),
 };
 let address = null;
+let left = null;
 const page = createContext({
   history: { replaceState: (_state, _title, to) => { address = to; } },
   document, fetch, setTimeout, clearTimeout, setInterval() {}, clearInterval() {}, crypto, btoa,
   performance: { now: () => now },
-  window: { localStorage: storage }, sessionStorage: storage, location: { replace() {} },
+  window: stores, location: { replace: (to) => { left = to; } },
 });
 runInContext("Date", page).now = () => now;
 runInContext(readFileSync(scene.script, "utf8"), page);
@@ -78,4 +87,4 @@ for (;;) {
   next.act();
 }
 const focus = Object.keys(elements).find((id) => elements[id] === document.activeElement);
-process.stdout.write(JSON.stringify({ requests, elements, focus, address, kept }));
+process.stdout.write(JSON.stringify({ requests, elements, focus, address, kept, left }));

@@ -103,6 +103,34 @@ fn a_page_without_an_answer_polls_less_and_less_often() {
 }
 
 #[test]
+fn a_browser_that_takes_no_cookie_is_no_flood() {
+    let place = waiting(None);
+    let ready = json!({ "status": "ready", "poll_after_ms": 2_000 });
+    for place in [place, ready] {
+        let answers = json!([
+            { "path": "/tokens", "status": 201, "body": place },
+            { "path": "/token", "status": 401, "body": { "code": "token_missing" } },
+            { "path": "/token/claim", "status": 401, "body": { "code": "token_missing" } },
+        ]);
+        let played = played("none", 600.0 * SECOND, &answers);
+        let joins = times(&played, "POST", "/tokens").len();
+        assert!((10..80).contains(&joins), "{joins} joins in ten minutes");
+    }
+}
+
+#[test]
+fn a_page_whose_browser_denies_storage_goes_on_all_the_same() {
+    let scene = json!({
+        "script": SCRIPT, "status": "ready", "words": words(), "until": 10.0 * SECOND,
+        "returnTo": "/seats", "deniesStorage": true,
+        "answers": [{ "path": "/token/claim", "status": 200, "body": waiting(None) }],
+    });
+    let played = play(&scene);
+    assert_eq!(played["left"], "/seats");
+    assert_eq!(times(&played, "POST", "/token/claim").len(), 1);
+}
+
+#[test]
 fn a_page_comes_back_no_sooner_than_retry_after() {
     let busy = json!({ "code": "store_unavailable", "retry_after_ms": 9_000 });
     let in_two_minutes = "Thu, 01 Jan 1970 00:02:00 GMT";

@@ -32,8 +32,9 @@
     if (focused && focused.closest("[hidden]")) element("message").focus();
   };
 
-  const storage = (act) => {
-    try { return act(window.localStorage); } catch { return null; }
+  // A browser may deny both stores.
+  const storage = (act, which = "localStorage") => {
+    try { return act(window[which]); } catch { return null; }
   };
   const keptKey = () => storage((s) => s.getItem(keyName));
   // The key that this tab knows of: another tab may have joined with a newer one.
@@ -69,6 +70,12 @@
   // After a failure: as long as the answer says, and at least twice as long as after the one before, from
   // half to one and a half of it. A place must be heard of every half a minute.
   let failures = 0;
+  // A join has succeeded and its cookie has not come back yet: in a browser that takes none it never does.
+  let unproven = false;
+  const proven = () => {
+    failures = 0;
+    unproven = false;
+  };
   const backOff = (response = null, why = {}) => {
     const own = Math.min(1000 * 2 ** failures++, 20000) * (0.5 + Math.random());
     return Math.max(own, why.retry_after_ms || told(response));
@@ -145,7 +152,7 @@
       return joinLater(null, {});
     }
     if (response.ok) {
-      failures = 0;
+      unproven = true;
       noticed = -Infinity;
       tell(await response.json());
       watch();
@@ -239,8 +246,9 @@
     stop();
     // Sent straight back here again and again, a browser would never rest: then the link is enough.
     const now = Date.now();
-    const last = Number(sessionStorage.getItem("anteroom-left-" + queue) || 0);
-    sessionStorage.setItem("anteroom-left-" + queue, String(now));
+    const name = "anteroom-left-" + queue;
+    const last = Number(storage((s) => s.getItem(name), "sessionStorage"));
+    storage((s) => s.setItem(name, String(now)), "sessionStorage");
     if (now - last > 5000) location.replace(returnTo);
   }
   document.addEventListener("visibilitychange", () => goOn().catch(() => later(poll, backOff())));
@@ -257,7 +265,7 @@
   async function poll() {
     const response = await call("GET", "/token");
     if (response.ok) {
-      failures = 0;
+      proven();
       const place = await response.json();
       tell(place);
       if (!turn || document.hidden) later(poll, place.poll_after_ms);
@@ -265,7 +273,7 @@
     }
     const why = await problem(response);
     if (response.status === 410) return gone(why.reason);
-    if (response.status === 401) return join();
+    if (response.status === 401) return unproven ? later(join, backOff(response, why)) : join();
     later(poll, backOff(response, why));
   }
 
@@ -280,7 +288,7 @@
     stop();
     if (!window.EventSource) return later(poll, 1000);
     source = new EventSource(api + "/token/events");
-    source.addEventListener("place", (event) => { failures = 0; tell(JSON.parse(event.data)); });
+    source.addEventListener("place", (event) => { proven(); tell(JSON.parse(event.data)); });
     source.addEventListener("gone", (event) => gone(JSON.parse(event.data).reason));
     source.addEventListener("replaced", () => { stop(); later(poll, 1000); });
     source.addEventListener("error", () => {
