@@ -1,8 +1,8 @@
 //! A future that is polled when it is woken itself, not each time its task is.
 //!
 //! A connection's task wakes for every packet, and a poll of what ends the connection takes locks
-//! that all connections share. `FuturesUnordered` of one future does the same, but each poll touches
-//! four times the memory.
+//! that all connections share. `FuturesUnordered` of one future does the same, but each poll
+//! touches four times the memory.
 
 use std::pin::Pin;
 use std::sync::Arc;

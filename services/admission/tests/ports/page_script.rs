@@ -120,10 +120,15 @@ fn a_browser_that_takes_no_cookie_is_no_flood() {
 
 #[test]
 fn a_page_whose_browser_denies_storage_goes_on_all_the_same() {
+    let ready = json!({ "status": "ready", "poll_after_ms": 2_000 });
     let scene = json!({
-        "script": SCRIPT, "status": "ready", "words": words(), "until": 10.0 * SECOND,
+        "script": SCRIPT, "status": "waiting", "words": words(), "until": 60.0 * SECOND,
         "returnTo": "/seats", "deniesStorage": true,
-        "answers": [{ "path": "/token/claim", "status": 200, "body": waiting(None) }],
+        "answers": [
+            { "path": "/token", "status": 200, "body": waiting(None) },
+            { "path": "/token", "from": 10.0 * SECOND, "status": 200, "body": ready },
+            { "path": "/token/claim", "status": 200, "body": waiting(None) },
+        ],
     });
     let played = play(&scene);
     assert_eq!(played["left"], "/seats");
