@@ -14,7 +14,7 @@ const KEY_ID_LEN: usize = 4;
 const TAG_LEN: usize = 16;
 /// The length byte and the longest name.
 const MAX_NAME: usize = 1 + 40;
-/// The longest that any kind signs, with its tag: it is decoded without an allocation.
+/// The longest text of any kind, decoded: it needs no allocation.
 const MAX_BYTES: usize = 256;
 
 /// A kind of such texts.
@@ -24,7 +24,21 @@ pub(crate) struct Kind {
     /// What is signed in front, so that no text of one kind is one of another.
     pub domain: &'static [u8],
     /// The longest body in bytes.
-    pub max_body: usize,
+    max_body: usize,
+}
+
+impl Kind {
+    /// Does not compile for a longer body than [`MAX_BYTES`] has room for.
+    pub const fn new(prefix: &'static str, domain: &'static [u8], max_body: usize) -> Self {
+        let kind = Self { prefix, domain, max_body };
+        assert!(kind.max_bytes() <= MAX_BYTES, "raise MAX_BYTES");
+        kind
+    }
+
+    /// The longest text, decoded.
+    const fn max_bytes(&self) -> usize {
+        KEY_ID_LEN + MAX_NAME + self.max_body + TAG_LEN
+    }
 }
 
 #[derive(Clone)]
@@ -66,7 +80,7 @@ impl Secrets {
     /// Signs a body, given in parts, under a name of at most 40 bytes.
     pub fn sign(&self, kind: &Kind, name: &str, body: &[&[u8]]) -> String {
         let secret = &self.0[0];
-        let mut bytes = Vec::with_capacity(KEY_ID_LEN + MAX_NAME + kind.max_body + TAG_LEN);
+        let mut bytes = Vec::with_capacity(kind.max_bytes());
         bytes.extend_from_slice(&secret.id);
         bytes.push(u8::try_from(name.len()).expect("a name has at most 40 bytes"));
         bytes.extend_from_slice(name.as_bytes());
@@ -88,8 +102,7 @@ impl Secrets {
         text: &str,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Option<T> {
-        let most = (KEY_ID_LEN + MAX_NAME + kind.max_body + TAG_LEN) * 4 / 3 + 4;
-        let text = text.strip_prefix(kind.prefix).filter(|text| text.len() <= most)?;
+        let text = text.strip_prefix(kind.prefix)?;
         let mut bytes = [0; MAX_BYTES];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
         let (signed, tag) = bytes[..length].split_last_chunk::<TAG_LEN>()?;

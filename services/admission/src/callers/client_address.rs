@@ -42,7 +42,7 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNe
 pub struct Forwarding {
     ignored: IntCounter,
     created: Instant,
-    /// When the next warning is due, in ms after `created`.
+    /// When the next warning is due, in seconds after `created`.
     next_warning: AtomicU64,
 }
 
@@ -73,12 +73,10 @@ impl Forwarding {
     }
 
     fn is_warning_due(&self, now: Instant) -> bool {
-        let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let (now, next) =
-            (ms(now.saturating_duration_since(self.created)), self.next_warning.load(Relaxed));
-        let following = now.saturating_add(ms(WARN_EVERY));
+        let now = now.saturating_duration_since(self.created).as_secs();
+        let (due, next) = (self.next_warning.load(Relaxed), now + WARN_EVERY.as_secs());
         // Of several requests that find it due, one warns.
-        now >= next && self.next_warning.compare_exchange(next, following, Relaxed, Relaxed).is_ok()
+        now >= due && self.next_warning.compare_exchange(due, next, Relaxed, Relaxed).is_ok()
     }
 }
 

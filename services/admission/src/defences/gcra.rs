@@ -14,7 +14,8 @@ use anteroom_config::Rate;
 
 /// Calls of different keys seldom wait for each other.
 const SHARDS: usize = 64;
-/// Below this a shard is not cleaned: it is cheap, and a small table would be cleaned all the time.
+/// Below this a shard is not cleaned, because a small table would be cleaned all the time. All
+/// shards of this length together fit into a processor's cache.
 const SMALL: usize = 32;
 /// A full shard is cleaned at most this often, so that a flood of new keys cannot make it slow.
 const CLEAN_EVERY: Duration = Duration::from_secs(1);

@@ -66,7 +66,7 @@ pub struct Visitor {
     origin_allowed: bool,
     /// The client's address, behind the trusted proxies.
     pub address: IpAddr,
-    /// When the request came: reading the clock is a third of a percent of its time.
+    /// When the request came. One reading serves all checks: each costs 0.3 % of a request.
     came_at: Instant,
 }
 

@@ -157,7 +157,7 @@ impl Server {
                 return;
             }
             let stream = ClientStream::new(stream, write_timeout, activity.clone());
-            let end = WhenWoken::new(end(&stop, &activity, header_timeout));
+            let end = WhenWoken::new(ends(&stop, &activity, header_timeout));
             // An error here is the client's: it went away, took no answer, or spoke no HTTP.
             if let Err(error) = serving.serve(stream, service, end).await {
                 tracing::trace!(%error, "connection ended");
@@ -218,7 +218,7 @@ enum End {
     SlowHead,
 }
 
-async fn end(stop: &CancellationToken, activity: &Activity, header_timeout: Duration) -> End {
+async fn ends(stop: &CancellationToken, activity: &Activity, header_timeout: Duration) -> End {
     tokio::select! {
         () = silent_at_the_end(stop, activity) => End::Stop,
         () = activity.head_timeout(header_timeout) => End::SlowHead,

@@ -18,8 +18,6 @@ pin_project! {
         #[pin]
         future: F,
         wake: Arc<WakeFlag>,
-        // The waker of the task, which seldom changes.
-        task: Option<Waker>,
     }
 }
 
@@ -38,7 +36,7 @@ impl Wake for WakeFlag {
 impl<F> WhenWoken<F> {
     pub fn new(future: F) -> Self {
         let wake = WakeFlag { is_woken: AtomicBool::new(true), task: AtomicWaker::new() };
-        Self { future, wake: Arc::new(wake), task: None }
+        Self { future, wake: Arc::new(wake) }
     }
 }
 
@@ -47,17 +45,11 @@ impl<F: Future> Future for WhenWoken<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let task = context.waker();
-        let is_known = this.task.as_ref().is_some_and(|known| known.will_wake(task));
-        if !is_known {
-            this.wake.task.register(task);
-            *this.task = Some(task.clone());
-        }
+        // Registered before the look: a wake after the look finds the task.
+        this.wake.task.register(context.waker());
         if !this.wake.is_woken.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
-        // The wake has used up what was registered. One that comes before this is seen by the poll.
-        this.wake.task.register(task);
         let waker = Waker::from(this.wake.clone());
         this.future.poll(&mut Context::from_waker(&waker))
     }
@@ -75,6 +67,11 @@ mod tests {
 
     use super::*;
 
+    /// Without a bound, a wake that is lost would end no test.
+    async fn in_time<F: Future>(future: F) -> F::Output {
+        tokio::time::timeout(Duration::from_secs(60), future).await.expect("no wake is lost")
+    }
+
     #[tokio::test]
     async fn it_is_polled_at_first_and_when_it_is_woken() {
         let polls = AtomicUsize::new(0);
@@ -89,7 +86,7 @@ mod tests {
         }
         assert_eq!(polls.load(Ordering::Relaxed), 1);
         send.send("woken").expect("it is awaited");
-        assert_eq!(ends.await, Ok("woken"));
+        assert_eq!(in_time(ends).await, Ok("woken"));
         assert_eq!(polls.load(Ordering::Relaxed), 2);
     }
 
@@ -111,8 +108,7 @@ mod tests {
             tokio::task::yield_now().await;
             send.send(()).expect("it is awaited");
         }
-        let ended = tokio::time::timeout(Duration::from_secs(60), ended).await;
-        ended.expect("no wake is lost").expect("no panic");
+        in_time(ended).await.expect("no panic");
     }
 
     #[tokio::test]
@@ -123,6 +119,6 @@ mod tests {
         let elsewhere = tokio::spawn(ends);
         tokio::task::yield_now().await;
         send.send("woken").expect("it is awaited");
-        assert_eq!(elsewhere.await.expect("no panic"), Ok("woken"));
+        assert_eq!(in_time(elsewhere).await.expect("no panic"), Ok("woken"));
     }
 }

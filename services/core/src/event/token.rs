@@ -9,11 +9,7 @@ use crate::signed::{Kind, Secrets};
 /// What every application token begins with.
 pub const APPLICATION_TOKEN_PREFIX: &str = "aat1.";
 
-const KIND: Kind = Kind {
-    prefix: APPLICATION_TOKEN_PREFIX,
-    domain: b"anteroom application\0",
-    max_body: MAX_IDENTIFIER,
-};
+const KIND: Kind = Kind::new(APPLICATION_TOKEN_PREFIX, b"anteroom application\0", MAX_IDENTIFIER);
 
 /// The secrets that sign and verify application tokens.
 #[derive(Clone, Debug)]

@@ -34,14 +34,7 @@ impl PlaceRef {
 
     /// The opaque handle by which a backend names the place. It is no token: it carries no proof.
     pub fn to_handle(self) -> String {
-        let mut handle = String::new();
-        self.push_handle(&mut handle);
-        handle
-    }
-
-    /// Appends the handle to a text.
-    pub fn push_handle(self, text: &mut String) {
-        URL_SAFE_NO_PAD.encode_string(self.to_bytes(), text);
+        URL_SAFE_NO_PAD.encode(self.to_bytes())
     }
 
     /// Reads a handle; `None` when it is not one.

@@ -13,11 +13,7 @@ const PLACE_LEN: usize = 30;
 /// Longest visitor_id in bytes.
 pub const MAX_VISITOR_ID: usize = crate::identifier::MAX_IDENTIFIER;
 
-const KIND: Kind = Kind {
-    prefix: TOKEN_PREFIX,
-    domain: b"anteroom token\0",
-    max_body: PLACE_LEN + MAX_VISITOR_ID,
-};
+const KIND: Kind = Kind::new(TOKEN_PREFIX, b"anteroom token\0", PLACE_LEN + MAX_VISITOR_ID);
 
 /// What a verified token says.
 #[derive(Clone, Debug, PartialEq, Eq)]

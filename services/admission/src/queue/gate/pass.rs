@@ -17,8 +17,6 @@ const EXPIRES_IN: HeaderName = HeaderName::from_static("x-anteroom-expires-in");
 pub const ROOM: HeaderName = HeaderName::from_static("x-anteroom-room");
 /// The code of the refusal: NGINX drops its body, and has only headers to answer from.
 pub const REFUSAL: HeaderName = HeaderName::from_static("x-anteroom-refusal");
-/// Room for a handle, seconds, and a ticket or a UUID.
-const USUAL_TEXT: usize = 96;
 /// Nothing to say.
 pub const BLANK: HeaderValue = HeaderValue::from_static("");
 
@@ -42,8 +40,7 @@ impl Pass {
 
     pub fn named(by: GateAnswer, token: &Token, expires_in: Option<Duration>) -> Self {
         // One piece of memory holds the texts of all three headers.
-        let mut text = String::with_capacity(USUAL_TEXT);
-        token.place.push_handle(&mut text);
+        let mut text = token.place.to_handle();
         let place = 0..text.len();
         if let Some(left) = expires_in {
             text.push_str(itoa::Buffer::new().format(left.as_secs()));

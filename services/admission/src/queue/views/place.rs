@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{Place, SOONEST_POLL, Standing};
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -12,9 +12,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::durations::{millis, whole_seconds};
-
-/// Room for a place with its token, in bytes.
-const USUAL_TEXT: usize = 384;
 
 /// Where a place stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -97,20 +94,13 @@ impl<'a> PlaceView<'a> {
 
     /// The answer that carries the place.
     pub fn response(&self, status: StatusCode) -> Response {
-        // One piece of memory holds the body and the text of the header. Strings and numbers only:
-        // this cannot fail.
-        let mut text = Vec::with_capacity(USUAL_TEXT);
-        let _ = serde_json::to_writer(&mut text, self);
-        let body = ..text.len();
-        let retry_after = whole_seconds(self.poll_after());
-        text.extend_from_slice(itoa::Buffer::new().format(retry_after).as_bytes());
-        let text = Bytes::from(text);
-        let retry_after = HeaderValue::from_maybe_shared(text.slice(body.end..));
-        let mut response = Response::new(Body::from(text.slice(body)));
+        // Strings and numbers only: this cannot fail.
+        let body = serde_json::to_vec(self).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.extend(retry_after.map(|seconds| (RETRY_AFTER, seconds)));
+        headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(self.poll_after())));
         response
     }
 }
