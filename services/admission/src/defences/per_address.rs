@@ -11,7 +11,7 @@ use ipnet::IpNet;
 
 use super::gcra::Gcra;
 
-/// Networks that are counted; about 20 MB when full.
+/// Networks that are counted; about 4 MB when full.
 const MOST_NETWORKS: usize = 200_000;
 
 /// An IPv4 address has the rate.
@@ -32,20 +32,20 @@ pub fn networks(address: IpAddr) -> impl Iterator<Item = (IpNet, u32)> {
 
 /// What was counted, by address.
 #[derive(Debug)]
-pub struct PerAddress(Gcra<IpNet>);
+pub struct PerAddress(Gcra);
 
 /// What one thing took. Dropped, it is used up.
 #[derive(Debug)]
 #[must_use = "a unit that is not given back is used up"]
 pub struct Unit<'a> {
-    counts: &'a Gcra<IpNet>,
+    counts: &'a Gcra,
     taken: [Option<(IpNet, Rate)>; 2],
 }
 
 impl Unit<'_> {
     pub fn give_back(self) {
         for (net, rate) in self.taken.into_iter().flatten() {
-            self.counts.give_back(&net, rate);
+            self.counts.give_back(net, rate);
         }
     }
 }

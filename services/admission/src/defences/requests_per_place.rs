@@ -8,14 +8,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ahash::RandomState;
 use anteroom_config::Rate;
 use anteroom_core::queue::{PlaceId, PlaceRef};
 
 use super::gcra::Gcra;
 
 /// A place with few requests is remembered for some milliseconds, one at its bound for six seconds;
-/// about 10 MB when full.
+/// about 4 MB when full.
 const MOST_PLACES: usize = 200_000;
 
 /// How many seconds' worth of requests may come at once.
@@ -25,10 +24,7 @@ const BURST_SECONDS: u32 = 6;
 #[derive(Clone, Debug)]
 pub struct RequestsPerPlace {
     per_second: u32,
-    /// By a keyed hash of 64 bits, which takes half the memory. The chance that two of
-    /// [`MOST_PLACES`] share one is 10⁻⁹.
-    counts: Arc<Gcra<u64>>,
-    hasher: RandomState,
+    counts: Arc<Gcra>,
 }
 
 /// The place of a request.
@@ -44,8 +40,7 @@ pub enum RequestFor {
 impl RequestsPerPlace {
     /// 0 means no limit.
     pub fn new(per_second: u32) -> Self {
-        let (counts, hasher) = (Arc::new(Gcra::new(MOST_PLACES)), RandomState::new());
-        Self { per_second, counts, hasher }
+        Self { per_second, counts: Arc::new(Gcra::new(MOST_PLACES)) }
     }
 
     /// Another rule for the same counts, after a reload.
@@ -64,7 +59,7 @@ impl RequestsPerPlace {
         }
         let (seconds, count) = (BURST_SECONDS, self.per_second.saturating_mul(BURST_SECONDS));
         let rate = Rate { count, window: Duration::from_secs(seconds.into()) };
-        self.counts.check(self.hasher.hash_one(of), rate, now)
+        self.counts.check(of, rate, now)
     }
 }
 

@@ -3,7 +3,6 @@
 //! Each visitor counts once among those who will retry, so that one who applies again and again
 //! delays no other.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use anteroom_config::Rate;
@@ -11,24 +10,19 @@ use anteroom_config::Rate;
 use crate::defences::Gcra;
 use crate::problem::retry::{MAX_DELAY, MIN_DELAY, PendingRetries};
 
-/// At most so many visitors are remembered; about 10 MB when full.
+/// At most so many visitors are remembered; about 4 MB when full.
 const MOST_VISITORS: usize = 200_000;
 
 /// The visitors of one event who came too early.
 #[derive(Debug)]
 pub struct EarlyVisitors {
     retries: PendingRetries,
-    counted: Gcra<u64>,
-    hasher: RandomState,
+    counted: Gcra,
 }
 
 impl Default for EarlyVisitors {
     fn default() -> Self {
-        Self {
-            retries: PendingRetries::default(),
-            counted: Gcra::new(MOST_VISITORS),
-            hasher: RandomState::new(),
-        }
+        Self { retries: PendingRetries::default(), counted: Gcra::new(MOST_VISITORS) }
     }
 }
 
@@ -37,8 +31,7 @@ impl EarlyVisitors {
     pub fn schedule(&self, visitor_id: &str, opens_in: Duration) -> Duration {
         // The longest delay is at least half of `MAX_DELAY`: after that a visitor counts again.
         let once = Rate { count: 1, window: MAX_DELAY / 2 };
-        let visitor = self.hasher.hash_one(visitor_id);
-        let is_counted = self.counted.check(visitor, once, Instant::now()).is_ok();
+        let is_counted = self.counted.check(visitor_id, once, Instant::now()).is_ok();
         self.retries.schedule_from(opens_in, MIN_DELAY, is_counted)
     }
 }

@@ -45,7 +45,7 @@ const UNKNOWN_KEY: &str = "(unknown)";
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// Lines of refused calls, by the name of the key, if it is known.
-    refused: Arc<Gcra<Option<String>>>,
+    refused: Arc<Gcra>,
     /// Lines that were left out; the next line has the number.
     left_out: Arc<AtomicU64>,
 }
@@ -123,7 +123,7 @@ impl Audit {
         let Noted { key, ticket, before, after } = &*entry.noted();
         let code = answer.extensions().get::<Code>();
         let is_bounded = code.is_some_and(|code| !may_have_changed(*code));
-        if is_bounded && self.refused.check(key.clone(), REFUSED_CALLS, Instant::now()).is_err() {
+        if is_bounded && self.refused.check(key, REFUSED_CALLS, Instant::now()).is_err() {
             self.left_out.fetch_add(1, Relaxed);
             return;
         }

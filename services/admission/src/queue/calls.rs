@@ -70,14 +70,15 @@ pub async fn join(
             let visitor_id = identified(&app, queue, &assertion)?;
             (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
         }
-        None => {
-            // Boxed, because it is rare and larger than all the rest.
-            if let Some((joined, visitor_id)) = Box::pin(held(&visitor)).await? {
+        // Boxed, because it is rare and larger than all the rest.
+        None if visitor.held != Held::Nothing => match Box::pin(held(&visitor)).await? {
+            Some((joined, visitor_id)) => {
                 let token = joined.token(&app, queue, visitor_id);
                 return joined_response(&visitor, &joined, token);
             }
-            (keyed, None)
-        }
+            None => (keyed, None),
+        },
+        None => (keyed, None),
     };
     let joined = visits::join_from(&app, &visitor, id).await?;
     let token = joined.token(&app, queue, visitor_id);

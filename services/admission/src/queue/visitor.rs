@@ -156,7 +156,7 @@ impl Visitor {
 
     /// Takes room for one new place from the visitor's address.
     pub fn may_join(&self) -> Result<Unit<'_>, Problem> {
-        self.queue.joins_per_address.take(self.address).map_err(|after| {
+        self.queue.joins_per_address.take(self.address, self.came_at).map_err(|after| {
             self.queue.metrics.join_refused(JoinRefusal::AddressRate);
             Problem::new(Code::JOIN_LIMITED).retry_after(after)
         })

@@ -4,6 +4,9 @@
 //! visitors: the own build, the other one, and the own build a second time (the A/A series: what
 //! two equal programs differ by). They are loaded in turn; each round has the reverse order of the
 //! round before, so that the own build is measured next to the other one.
+//!
+//! Two processes of one program differ, by 5 % and more for as long as they run: their memory lies
+//! elsewhere. So all sides are started anew after every few rounds.
 
 mod side;
 
@@ -23,6 +26,8 @@ use crate::{
 
 /// Pairs of a row, where the command line names no number.
 pub const PAIRS: usize = 11;
+/// Rounds between two starts of the sides.
+const ROUNDS_PER_START: usize = 4;
 /// Processor time a request may rise by 2 % over the fixed baseline.
 const MOST: f64 = 1.02;
 
@@ -34,24 +39,33 @@ pub async fn run(settings: &Settings, other: &Path, sections: &Sections) -> anyh
     let own = own_folder()?;
     side::check(&own).context("the own build")?;
     side::check(other).with_context(|| format!("--against {}", other.display()))?;
+    let mut rows: Vec<(&Call, Vec<Round>)> = Vec::new();
+    rows.extend(ROWS.iter().filter(|row| settings.wants(row.name)).map(|row| (row, Vec::new())));
+    let rounds: Vec<_> = (1..=settings.rounds).collect();
+    for some in rounds.chunks(ROUNDS_PER_START) {
+        let sides = start([&own, other, &own], settings.waiting).await?;
+        for &round in some {
+            for (call, rounds) in &mut rows {
+                let next = measure(settings, &sides, call, round).await;
+                let next = next.with_context(|| format!("row {}", call.name))?;
+                say_round(call, round, settings.rounds, &next);
+                rounds.push(next);
+            }
+            sections.put(section(settings, other, &rows));
+        }
+    }
+    Ok(())
+}
+
+/// Starts the sides of these builds and fills their queues.
+async fn start(builds: [&Path; 3], visitors: u64) -> anyhow::Result<[Side; 3]> {
     say("starting admission, scheduler and Redis of three sides, and filling their queues");
-    let visitors = settings.waiting;
-    let mut sides = [Side::start(&own).await?, Side::start(other).await?, Side::start(&own).await?];
+    let [own, other, twin] = builds;
+    let mut sides = [Side::start(own).await?, Side::start(other).await?, Side::start(twin).await?];
     for side in &mut sides {
         side.fill(visitors).await?;
     }
-    let mut rows: Vec<(&Call, Vec<Round>)> = Vec::new();
-    rows.extend(ROWS.iter().filter(|row| settings.wants(row.name)).map(|row| (row, Vec::new())));
-    for round in 1..=settings.rounds {
-        for (call, rounds) in &mut rows {
-            let next = measure(settings, &sides, call, round).await;
-            let next = next.with_context(|| format!("row {}", call.name))?;
-            say_round(call, round, settings.rounds, &next);
-            rounds.push(next);
-        }
-        sections.put(section(settings, other, &rows));
-    }
-    Ok(())
+    Ok(sides)
 }
 
 /// The folder in `ANTEROOM_BIN_DIR`, else the one of this program.
@@ -134,10 +148,10 @@ fn section(settings: &Settings, other: &Path, rows: &[(&Call, Vec<Round>)]) -> S
         title: "Beside another build".to_owned(),
         how: format!(
             "The other build: `{}`. {} pairs of {:?} each, {} connections, {} waiting and as many \
-             active visitors. Processor time is a request's. `ratio` is the median of own ÷ other \
-             over the pairs. `from` and `to` are its interval by the sign test: at least 95 % from 6 \
-             pairs on, of fewer pairs the least and the most. `A/A` is the same for two instances of \
-             the own build.",
+             active visitors. All are started anew after {ROUNDS_PER_START} pairs. Processor time is a \
+             request's. `ratio` is the median of own ÷ other over the pairs. `from` and `to` are its \
+             interval by the sign test: at least 95 % from 6 pairs on, of fewer pairs the least and \
+             the most. `A/A` is the same for two instances of the own build.",
             other.display(),
             settings.rounds,
             settings.window,
