@@ -170,7 +170,7 @@ impl World {
                 let call = self.calls.remove(call);
                 match call.decided.expect("decided") {
                     Some(left) => self.cache.note_at(call.of, left, call.basis, None, self.now),
-                    None => self.cache.forget(call.of),
+                    None => self.cache.forget_at(call.of, self.now),
                 }
             }
             Step::End(identity) => {

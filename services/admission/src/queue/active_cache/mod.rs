@@ -146,9 +146,13 @@ impl ActiveCache {
         until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
     }
 
-    /// Forgets a place that is not active any more.
+    /// Forgets a place that is not active any more; late answers about it count no more.
     pub fn forget(&self, place: PlaceRef) {
-        self.shard(place).forget(place);
+        self.forget_at(place, Instant::now());
+    }
+
+    fn forget_at(&self, place: PlaceRef, now: Instant) {
+        self.shard(place).forget(place, now);
     }
 
     /// Forgets all places: the queue has a new epoch.

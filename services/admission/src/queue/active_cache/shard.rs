@@ -115,18 +115,25 @@ impl CacheShard {
         if self.places.get(&id).is_some_and(|entry| entry.place.ticket <= ticket) {
             self.places.remove(&id);
         }
-        // Readings name at most a thousand each, so these stay few.
+        self.remember_end(id, ticket, now);
+    }
+
+    /// Redis answered that the place has ended.
+    pub fn forget(&mut self, place: PlaceRef, now: Instant) {
+        if self.until(place).is_some() {
+            self.places.remove(&place.id);
+        }
+        self.remember_end(place.id, place.ticket, now);
+    }
+
+    /// Calls that were sent before may still answer that the place is active.
+    fn remember_end(&mut self, id: PlaceId, ticket: Ticket, now: Instant) {
+        // Readings name at most a thousand each, and a call ends one place, so these stay few.
         if self.is_to_clean(now) {
             self.clean(now);
         }
         let ended = self.ended.entry(id).or_insert(Ended { ticket, at: now });
         *ended = Ended { ticket: ticket.max(ended.ticket), at: now };
-    }
-
-    pub fn forget(&mut self, place: PlaceRef) {
-        if self.until(place).is_some() {
-            self.places.remove(&place.id);
-        }
     }
 
     /// Forgets every place, but no revocation: answers may still come.

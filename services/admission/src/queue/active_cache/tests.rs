@@ -85,6 +85,20 @@ fn a_place_passes_while_the_last_reading_was_sent_less_than_100_ms_ago() {
 }
 
 #[test]
+fn promise_06_a_late_answer_does_not_bring_back_a_place_that_ended() {
+    let cache = ActiveCache::default();
+    let before = cache.basis();
+    cache.note(place(1), MINUTE, before, None);
+    // The visitor leaves while another call about the place is on its way.
+    cache.forget(place(1));
+    cache.note(place(1), MINUTE, before, None);
+    assert_eq!(cache.left(place(1)), None);
+    // A call that was sent later knows better: Redis may have gone back to an earlier state.
+    cache.note(place(1), MINUTE, cache.basis_at(Instant::now() + ms(1)), None);
+    assert!(cache.left(place(1)).is_some());
+}
+
+#[test]
 fn who_ended_before_the_time_passes_no_more() {
     let world = Fixture::new();
     for number in 1..4 {
