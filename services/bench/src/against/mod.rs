@@ -6,7 +6,7 @@
 //! round before, so that the own build is measured next to the other one.
 //!
 //! Two processes of one program differ, by 5 % and more for as long as they run: their memory lies
-//! elsewhere. So all sides are started anew after every few rounds.
+//! elsewhere. So all sides are restarted after every few rounds.
 
 mod side;
 
@@ -148,7 +148,7 @@ fn section(settings: &Settings, other: &Path, rows: &[(&Call, Vec<Round>)]) -> S
         title: "Beside another build".to_owned(),
         how: format!(
             "The other build: `{}`. {} pairs of {:?} each, {} connections, {} waiting and as many \
-             active visitors. All are started anew after {ROUNDS_PER_START} pairs. Processor time is a \
+             active visitors. All are restarted after {ROUNDS_PER_START} pairs. Processor time is a \
              request's. `ratio` is the median of own ÷ other over the pairs. `from` and `to` are its \
              interval by the sign test: at least 95 % from 6 pairs on, of fewer pairs the least and \
              the most. `A/A` is the same for two instances of the own build.",
