@@ -14,7 +14,7 @@ const KEY_ID_LEN: usize = 4;
 const TAG_LEN: usize = 16;
 /// The length byte and the longest name.
 const MAX_NAME: usize = 1 + 40;
-/// The longest text of any kind, decoded: it needs no allocation.
+/// Texts of all kinds fit into so many bytes when they are decoded, so decoding allocates nothing.
 const MAX_BYTES: usize = 256;
 
 /// A kind of such texts.

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use ahash::RandomState;
 use anteroom_config::Rate;
 
-/// So many that a shard mostly has a key or two, which lie in one line of a processor's cache: two
-/// processors that write to the same lines cost a request more than all else here.
+/// With this many, a shard usually has one or two keys, which are in one cache line. Cache lines to
+/// which several cores write take most of the time here.
 const SHARDS: usize = 512;
-/// What a shard has room for at least, so that few are cleaned.
+/// A shard has room for at least this many keys, so that it is seldom cleaned.
 const SMALL: usize = 4;
 
 /// Rates of many keys.
@@ -92,8 +92,8 @@ impl Gcra {
     }
 }
 
-/// Makes room for one more key, if there may be one more: by forgetting those that are refilled
-/// before the shard grows.
+/// Whether the shard has room for one more key. A shard without room first forgets the refilled
+/// keys. It grows only if that is not enough.
 fn has_room(shard: &mut Vec<RateOfKey>, most: usize, now: u64) -> bool {
     if shard.len() >= shard.capacity().min(most) {
         shard.retain(|known| known.refilled_at > now);
@@ -107,7 +107,7 @@ fn each(rate: Rate) -> u64 {
     nanos(rate.window) / u64::from(rate.count.max(1))
 }
 
-/// Times of 584 years and more count as the longest.
+/// Times longer than 584 years count as 584 years.
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -70,15 +70,16 @@ pub async fn join(
             let visitor_id = identified(&app, queue, &assertion)?;
             (Some(PlaceId::of_visitor(queue.name(), &visitor_id)), Some(visitor_id))
         }
-        // Boxed, because it is rare and larger than all the rest.
-        None if visitor.held != Held::Nothing => match Box::pin(held(&visitor)).await? {
-            Some((joined, visitor_id)) => {
+        None => {
+            // Boxed, because it is rare and larger than all the rest.
+            if visitor.held != Held::Nothing
+                && let Some((joined, visitor_id)) = Box::pin(held(&visitor)).await?
+            {
                 let token = joined.token(&app, queue, visitor_id);
                 return joined_response(&visitor, &joined, token);
             }
-            None => (keyed, None),
-        },
-        None => (keyed, None),
+            (keyed, None)
+        }
     };
     let joined = visits::join_from(&app, &visitor, id).await?;
     let token = joined.token(&app, queue, visitor_id);

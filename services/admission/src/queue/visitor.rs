@@ -66,7 +66,8 @@ pub struct Visitor {
     origin_allowed: bool,
     /// The client's address, behind the trusted proxies.
     pub address: IpAddr,
-    /// When the request came. One reading serves all checks: each costs 0.3 % of a request.
+    /// When the request came. All checks use it, because a reading of the clock costs 0.3 % of a
+    /// request.
     came_at: Instant,
 }
 

@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Without a bound, a wake that is lost would end no test.
+    /// Without a time-out, a lost wake would hang the test.
     async fn in_time<F: Future>(future: F) -> F::Output {
         tokio::time::timeout(Duration::from_secs(60), future).await.expect("no wake is lost")
     }

@@ -5,8 +5,8 @@
 //! two equal programs differ by). They are loaded in turn; each round has the reverse order of the
 //! round before, so that the own build is measured next to the other one.
 //!
-//! Two processes of one program differ, by 5 % and more for as long as they run: their memory lies
-//! elsewhere. So all sides are restarted after every few rounds.
+//! Two processes of one program differ by 5 % and more for as long as they run, perhaps because
+//! their memory is at different addresses. So all sides are restarted after every few rounds.
 
 mod side;
 
@@ -41,10 +41,10 @@ pub async fn run(settings: &Settings, other: &Path, sections: &Sections) -> anyh
     side::check(other).with_context(|| format!("--against {}", other.display()))?;
     let mut rows: Vec<(&Call, Vec<Round>)> = Vec::new();
     rows.extend(ROWS.iter().filter(|row| settings.wants(row.name)).map(|row| (row, Vec::new())));
-    let rounds: Vec<_> = (1..=settings.rounds).collect();
-    for some in rounds.chunks(ROUNDS_PER_START) {
+    let numbers: Vec<_> = (1..=settings.rounds).collect();
+    for chunk in numbers.chunks(ROUNDS_PER_START) {
         let sides = start([&own, other, &own], settings.waiting).await?;
-        for &round in some {
+        for &round in chunk {
             for (call, rounds) in &mut rows {
                 let next = measure(settings, &sides, call, round).await;
                 let next = next.with_context(|| format!("row {}", call.name))?;

@@ -146,7 +146,8 @@ impl ActiveCache {
         until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
     }
 
-    /// Forgets a place that is not active any more; late answers about it count no more.
+    /// Forgets a place that is not active any more. Later answers to calls that were sent before
+    /// are ignored.
     pub fn forget(&self, place: PlaceRef) {
         self.forget_at(place, Instant::now());
     }

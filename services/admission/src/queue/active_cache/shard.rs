@@ -126,9 +126,10 @@ impl CacheShard {
         self.remember_end(place.id, place.ticket, now);
     }
 
-    /// Calls that were sent before may still answer that the place is active.
+    /// Calls that were sent before may still answer that the place is active: [`Self::note`]
+    /// ignores those.
     fn remember_end(&mut self, id: PlaceId, ticket: Ticket, now: Instant) {
-        // Readings name at most a thousand each, and a call ends one place, so these stay few.
+        // A reading names at most a thousand places, a call one. So the map stays small.
         if self.is_to_clean(now) {
             self.clean(now);
         }
