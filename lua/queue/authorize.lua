@@ -12,6 +12,8 @@
 if not load_meta({}) then return { NO_RULES } end
 read_clock()
 local promotes -- looked up for the first place in line
+-- A session is written at most every quarter of session_ttl: most passes only read.
+local renews_before = now + m.session_ttl * 3 / 4
 
 -- Few calls have a place in line.
 local function load_line()
@@ -23,11 +25,7 @@ end
 each_visit(true, function(status, detail, id, ticket, since, short, how)
   if status == S_ACTIVE then
     local till = detail
-    -- Written at most every quarter of session_ttl: most passes only read.
-    if
-      short and how ~= JOINED
-      or how == RENEWING and now + m.session_ttl - till >= m.session_ttl / 4
-    then
+    if short and how ~= JOINED or how == RENEWING and till <= renews_before then
       till = lengthen(id, ticket, since, till)
     end
     answer_admitted(OK, S_ACTIVE, till)

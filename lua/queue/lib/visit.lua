@@ -48,19 +48,24 @@ local function each_visit(admitted, act)
       scores = call('ZMSCORE', WAITING, unpack(ARGV, before + 1, before + n))
     end
     for i = 1, n do
-      local id, ticket = ARGV[before + i], tickets[i]
+      local id, ticket, record = ARGV[before + i], tickets[i], records and records[i]
       local moved, status, detail, since, short = changed[id], IS_GONE, LOST
       if not mine then
         -- Its epoch is over.
-      elseif moved == nil and scores and scores[i] and tonumber(scores[i]) == ticket then
-        status, detail = S_WAITING, WAITING
-      elseif moved == nil then
-        status, detail, since, short =
-          locate(id, ticket, records and records[i], scores and scores[i])
       elseif moved == true then
         status, detail, since, short = locate(id, ticket)
-      else
+      elseif moved ~= nil then
         status, detail, since, short = locate(id, ticket, moved, false)
+      elseif scores and scores[i] and tonumber(scores[i]) == ticket then
+        status, detail = S_WAITING, WAITING
+      else
+        -- With a record nearly every place is found by it alone.
+        status = nil
+        if record then status, detail, since, short = locate_held(ticket, record) end
+        if not status then
+          status, detail, since, short =
+            locate(id, ticket, records and false, scores and scores[i])
+        end
       end
       if status == IS_GONE then
         answer(IS_GONE, detail, 0)
