@@ -5,7 +5,7 @@
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from
 --       per_address
 -- ARGV: now, ticket
--- Reply: OK, status (0: no place has this ticket); or NO_RULES
+-- Reply: OK, status (0: no place has this ticket), and of a place its epoch and id; or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
@@ -42,4 +42,4 @@ call('HDEL', HELD, id)
 end_place(id, ticket, reason or EVICTED)
 write_gone_reasons()
 save({ 'last', 'credit', 'credit_at', 'dropped' })
-return { OK, status or 0 }
+return { OK, status, m.epoch, id }

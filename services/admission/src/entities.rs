@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 use ahash::RandomState;
 use anteroom_config::{Config, Declared, Section};
@@ -98,12 +99,25 @@ pub trait Snapshots: Listed {
     /// Reads one from Redis.
     fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot, Error>> + Send;
 
-    /// Acts on one that was just read, before others see it.
+    /// Shows one that was just read in the metrics and the log.
     fn act_on(&self, _families: &Self::Families, _snapshot: &Self::Snapshot) {}
+
+    /// Keeps one that was requested at this time, unless a newer one is there. Every snapshot that
+    /// this process reads comes through here.
+    fn observe(
+        &self,
+        requested_at: Instant,
+        snapshot: Self::Snapshot,
+    ) -> Arc<Seen<Self::Snapshot>> {
+        self.latest().set(requested_at, snapshot)
+    }
 
     /// What GET answers with: the newest snapshot if it is at most a second old, else a new one.
     fn recent(&self) -> impl Future<Output = Result<Arc<Seen<Self::Snapshot>>, Error>> + Send {
-        self.latest().at_most_a_second_old(async || self.snapshot().await)
+        self.latest().at_most_a_second_old(async || {
+            let requested_at = Instant::now();
+            Ok(self.observe(requested_at, self.snapshot().await?))
+        })
     }
 }
 

@@ -68,14 +68,14 @@ impl<S> Latest<S> {
     }
 
     /// The newest snapshot if it is at most a second old, otherwise one that `read` gets from
-    /// Redis. Callers who need one at the same time share one call, and its failure.
+    /// Redis and sets. Callers who need one at the same time share one call, and its failure.
     ///
     /// # Errors
     ///
     /// What `read` returns.
     pub async fn at_most_a_second_old(
         &self,
-        read: impl AsyncFnOnce() -> Result<S, Error>,
+        read: impl AsyncFnOnce() -> Result<Arc<Seen<S>>, Error>,
     ) -> Result<Arc<Seen<S>>, Error> {
         let recent = || self.get().filter(|seen| seen.age() <= MAX_AGE);
         if let Some(seen) = recent() {
@@ -89,14 +89,11 @@ impl<S> Latest<S> {
         if let Some((_, error)) = failed.as_ref().filter(|(at, _)| *at >= came_at) {
             return Err(error.clone());
         }
-        let requested_at = Instant::now();
-        match read().await {
-            Ok(snapshot) => Ok(self.set(requested_at, snapshot)),
-            Err(error) => {
-                *failed = Some((Instant::now(), error.clone()));
-                Err(error)
-            }
+        let read = read().await;
+        if let Err(error) = &read {
+            *failed = Some((Instant::now(), error.clone()));
         }
+        read
     }
 }
 
@@ -115,12 +112,14 @@ mod tests {
     #[tokio::test]
     async fn a_snapshot_is_read_again_when_it_is_older_than_a_second() {
         let latest = Latest::default();
-        let read = async |n: u32| latest.at_most_a_second_old(async || Ok(n)).await;
+        let read = async |n: u32| {
+            latest.at_most_a_second_old(async || Ok(latest.set(Instant::now(), n))).await
+        };
         assert_eq!(read(1).await.map(|seen| seen.snapshot), Ok(1));
         assert_eq!(read(2).await.map(|seen| seen.snapshot), Ok(1), "it is recent");
         let old = Latest::default();
         old.set(ago(OLD), 1);
-        let seen = old.at_most_a_second_old(async || Ok(3)).await;
+        let seen = old.at_most_a_second_old(async || Ok(old.set(Instant::now(), 3))).await;
         assert_eq!(seen.map(|seen| seen.snapshot), Ok(3));
     }
 
@@ -131,7 +130,7 @@ mod tests {
             let read = async || {
                 calls.set(calls.get() + 1);
                 tokio::task::yield_now().await;
-                answer.clone()
+                answer.clone().map(|n| latest.set(Instant::now(), n))
             };
             let answers = join_all((0..100).map(|_| latest.at_most_a_second_old(read))).await;
             for shared in answers {
@@ -139,7 +138,8 @@ mod tests {
             }
             assert_eq!(calls.get(), 1);
             if answer.is_err() {
-                let next = latest.at_most_a_second_old(async || Ok(8)).await;
+                let next = async || Ok(latest.set(Instant::now(), 8));
+                let next = latest.at_most_a_second_old(next).await;
                 assert_eq!(next.map(|seen| seen.snapshot), Ok(8), "a failure is not kept");
             }
         }

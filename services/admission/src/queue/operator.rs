@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::overrides::Overrides;
 use super::problems::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
 use crate::app::App;
+use crate::entities::Snapshots as _;
 use crate::http::audit::AuditEntry;
 use crate::http::caller::{Operator, OperatorOfAny};
 use crate::http::extract::JsonBody;
@@ -25,8 +26,9 @@ use crate::queue::state::QueueState;
 use crate::queue::views::admin::{AdminView, TicketView};
 use crate::queue::views::queue::QueueView;
 
-/// The rules of a queue as they stand: its public state, the rules in force, and which of them are
-/// overridden until when.
+/// Get a queue.
+///
+/// Returns its public state, the rules in force and the overrides with their ends.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "look_at_queue",
     responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
@@ -38,10 +40,11 @@ pub async fn look(
     Ok(axum::Json(AdminView::new(queue.name(), &snapshot)).into_response())
 }
 
-/// Overrides rules of a queue, each until its end.
+/// Override rules of a queue.
 ///
-/// A field that is named is set until `until`, or until it is taken back; null takes it back; all
-/// others stay. Naming `state` without `reason` takes the old reason back.
+/// Each field that you send overrides the configuration until `until`; without `until` the override
+/// has no end. `null` removes an override. Fields that you do not send stay as they are. A new
+/// `state` without `reason` removes the old reason.
 #[utoipa::path(
     patch, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "override_rules",
     request_body = Overrides,
@@ -66,38 +69,41 @@ pub async fn change(
     entry.after(AdminView::new(queue.name(), &after).rules());
     let view = axum::Json(QueueView::new(queue.name(), &after, Duration::ZERO)).into_response();
     // This process acts on it at once; the others see it within their next second.
-    queue.latest.set(requested_at, after);
+    queue.observe(requested_at, after);
     Ok(view)
 }
 
-/// Gives a queue a new life: nobody in line, nobody admitted, tickets from 1.
+/// Reset a queue.
 ///
-/// Every token of the old life is 410 `place_gone` with the reason `lost`; the waiting page joins
-/// again by itself. Rules and overrides stay.
+/// Removes all waiting and admitted visitors; tickets restart at 1. Tokens from before the reset
+/// return 410 `place_gone` with the reason `lost`. The waiting page then joins again automatically.
+/// Rules and overrides stay.
 #[utoipa::path(
     post, path = "/v1/admin/queues/{queue}/reset", tag = "operators", operation_id = "reset_queue",
-    responses((status = 202, description = "the new life has begun"), KeyProblems),
+    responses((status = 202, description = "the queue is reset"), KeyProblems),
 )]
 pub async fn reset(
     Operator { entry, entity: queue }: Operator<QueueState>,
 ) -> Result<StatusCode, Problem> {
     entry.before(counts(&queue).await);
     queue.queue.reset().await?;
+    // Redis may fail before a snapshot shows the new epoch.
+    queue.active_cache.clear();
     entry.after(counts(&queue).await);
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Takes all away that the store holds of a queue which the configuration no longer names.
+/// Remove all Redis data of a queue that is no longer configured.
 ///
-/// The same again when there is nothing. Whoever still has the queue in its configuration, another
-/// admission or a scheduler, gives the store its rules again: call this when all have left it out.
+/// Idempotent. First remove the queue from the configuration of every admission and scheduler: a
+/// service that still has the queue writes its rules to Redis again.
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "purge_queue",
     params((
         "queue" = String, Path, description = "name of a queue that is not configured",
         pattern = "^[a-z0-9-]{1,40}$"
     )),
-    responses((status = 204, description = "the store holds nothing of it"), PurgeProblems),
+    responses((status = 204, description = "Redis has no data of this queue"), PurgeProblems),
 )]
 pub async fn purge(
     State(app): State<Arc<App>>,
@@ -113,7 +119,7 @@ pub async fn purge(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What the store knows of a ticket.
+/// Look up a ticket.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "inspect_ticket",
@@ -128,11 +134,13 @@ pub async fn inspect(
     Ok(axum::Json(TicketView::new(ticket, &found)).into_response())
 }
 
-/// Takes away the place of a ticket. The same again when nobody holds it any more.
+/// End the place of a ticket (evict the visitor).
+///
+/// Idempotent.
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}/places/{ticket}", tag = "operators",
     operation_id = "evict_ticket",
-    responses((status = 204, description = "gone"), TicketProblems),
+    responses((status = 204, description = "the place has ended"), TicketProblems),
 )]
 pub async fn evict(
     Operator { entry, entity: queue }: Operator<QueueState>,
@@ -142,10 +150,11 @@ pub async fn evict(
     let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
     entry.before(TicketView::new(ticket, &before).to_json());
     let evicted = queue.queue.evict(ticket).await?;
-    if evicted {
+    if let Some(place) = evicted {
+        queue.active_cache.forget(place);
         queue.metrics.evicted.inc();
     }
-    entry.after(json!({ "evicted": evicted }));
+    entry.after(json!({ "evicted": evicted.is_some() }));
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -172,7 +181,8 @@ fn ticket(
 }
 
 fn never_given() -> Problem {
-    Problem::new(Code::NOT_FOUND).detail("this ticket was never given in the queue's present life")
+    Problem::new(Code::NOT_FOUND)
+        .detail("no visitor has got this ticket since the queue was last reset")
 }
 
 /// The number of places in each state, for the audit log; null if Redis does not answer. Also takes
@@ -184,6 +194,6 @@ async fn counts(queue: &QueueState) -> Value {
         "waiting": snapshot.depth, "away": snapshot.away, "ready": snapshot.ready,
         "active": snapshot.active, "last_ticket": snapshot.last_ticket,
     });
-    queue.latest.set(requested_at, snapshot);
+    queue.observe(requested_at, snapshot);
     counts
 }

@@ -1,7 +1,7 @@
 //! What this process keeps of a queue between requests, and what a queue refuses.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anteroom_config::{Origin, QueueConfig};
 use anteroom_core::queue::{Queue, Rules, Snapshot};
@@ -18,7 +18,7 @@ use super::streams::Streams;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::latest::Latest;
+use crate::latest::{Latest, Seen};
 use crate::problem::retry::{self, PendingRetries};
 use crate::problem::{Code, Problem};
 use crate::tasks::{Tasks, revocations};
@@ -194,9 +194,13 @@ impl Snapshots for QueueState {
 
     fn act_on(&self, families: &QueueFamilies, snapshot: &Snapshot) {
         families.gauges.show(self.name(), snapshot);
+        self.warn_of_crowding(&snapshot.rules);
+    }
+
+    fn observe(&self, requested_at: Instant, snapshot: Snapshot) -> Arc<Seen<Snapshot>> {
         if self.latest.map(|seen| seen.snapshot.epoch != snapshot.epoch) == Some(true) {
             self.active_cache.clear();
         }
-        self.warn_of_crowding(&snapshot.rules);
+        self.latest.set(requested_at, snapshot)
     }
 }

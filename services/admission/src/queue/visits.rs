@@ -147,19 +147,19 @@ fn anonymous(queue: &QueueState) -> PlaceId {
 pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
     queue.metrics.polled(&visit);
-    here(queue, visit)
+    here(queue, of, visit)
 }
 
 /// Takes the turn.
 pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.claim(of).await.map_err(|error| queue.failed(&error))?;
     queue.streams.changed(of);
-    here(queue, visit)
+    here(queue, of, visit)
 }
 
 /// Lets an active place live longer.
 pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    here(queue, queue.queue.renew(of).await.map_err(|error| queue.failed(&error))?)
+    here(queue, of, queue.queue.renew(of).await.map_err(|error| queue.failed(&error))?)
 }
 
 /// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
@@ -182,12 +182,15 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
 }
 
 /// The place of a visit that found it in the state that it needs.
-pub fn here(queue: &QueueState, visit: Visit) -> Result<Place, Problem> {
+pub fn here(queue: &QueueState, of: PlaceRef, visit: Visit) -> Result<Place, Problem> {
     match visit {
         Visit::Here(place) => Ok(place),
         Visit::NotReady(place) => Err(Problem::new(Code::NOT_READY)
             .retry_after(view(queue, &place).poll_after().max(Duration::from_secs(1)))),
         Visit::NotActive(_) => Err(Problem::new(Code::NOT_ACTIVE)),
-        Visit::Gone(reason) => Err(Problem::gone(reason)),
+        Visit::Gone(reason) => {
+            queue.active_cache.forget(of);
+            Err(Problem::gone(reason))
+        }
     }
 }

@@ -29,7 +29,7 @@ pub async fn keep<K: Snapshots>(app: Arc<App>, name: String, stop: CancellationT
             let pause = match entity.snapshot().await {
                 Ok(snapshot) => {
                     entity.act_on(K::families(&app.metrics.kinds), &snapshot);
-                    entity.latest().set(requested_at, snapshot);
+                    entity.observe(requested_at, snapshot);
                     EVERY
                 }
                 // Redis being down is logged once, by the connection.

@@ -78,11 +78,15 @@ impl Queue {
         self.entity().seeded(script, write).await.map(drop)
     }
 
-    /// Removes the place of a ticket; false when no place has it.
-    pub async fn evict(&self, ticket: Ticket) -> Result<bool, Error> {
+    /// Removes the place of a ticket and returns it; `None` when no place has it.
+    pub async fn evict(&self, ticket: Ticket) -> Result<Option<PlaceRef>, Error> {
         let args = self.entity().args().with(ticket);
         let mut reply = self.entity().ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
-        Ok(reply.count()? != 0)
+        if reply.count()? == 0 {
+            return Ok(None);
+        }
+        let (epoch, id) = (Epoch(reply.exactly()?), PlaceId(reply.exactly()?));
+        Ok(Some(PlaceRef { epoch, id, ticket }))
     }
 
     /// What the store knows of a ticket; `None` when it was never given.

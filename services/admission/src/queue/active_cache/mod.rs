@@ -156,10 +156,12 @@ impl ActiveCache {
         self.shard(place).forget(place, now);
     }
 
-    /// Forgets all places: the queue has a new epoch.
+    /// Forgets all places: the queue has a new epoch. Answers to calls that were sent before are
+    /// ignored.
     pub fn clear(&self) {
+        let now = Instant::now();
         for shard in &self.shards {
-            lock(shard).clear();
+            lock(shard).clear(now);
         }
     }
 

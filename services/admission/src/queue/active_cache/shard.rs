@@ -84,6 +84,7 @@ pub struct CacheShard {
     places: HashMap<PlaceId, ActivePlace, BuildHasherDefault<DigestHasher>>,
     ended: HashMap<PlaceId, Ended, BuildHasherDefault<DigestHasher>>,
     cleaned: Option<Instant>,
+    cleared: Option<Instant>,
 }
 
 impl CacheShard {
@@ -102,7 +103,8 @@ impl CacheShard {
     pub fn note(&mut self, entry: ActivePlace, sent: Instant, now: Instant) {
         let place = entry.place;
         let ended = self.ended.get(&place.id);
-        if ended.is_some_and(|ended| ended.ticket >= place.ticket && ended.at >= sent) {
+        let has_ended = ended.is_some_and(|it| it.ticket >= place.ticket && it.at >= sent);
+        if has_ended || self.cleared.is_some_and(|at| at >= sent) {
             return;
         }
         if self.places.contains_key(&place.id) || self.has_room(now) {
@@ -138,8 +140,9 @@ impl CacheShard {
     }
 
     /// Forgets every place, but no revocation: answers may still come.
-    pub fn clear(&mut self) {
+    pub fn clear(&mut self, now: Instant) {
         self.places.clear();
+        self.cleared = Some(now);
     }
 
     fn has_room(&mut self, now: Instant) -> bool {

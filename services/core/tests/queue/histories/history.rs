@@ -174,7 +174,7 @@ impl History for QueueHistory<'_> {
             }
             Step::Evict { ticket } => {
                 let evicted = self.queue.evict(ticket).await.map_err(error)?;
-                differ("evict", &evicted, &self.model.evict(wall, ticket))?;
+                differ("evict", &evicted.is_some(), &self.model.evict(wall, ticket))?;
             }
             Step::LocalAnswers(on) => {
                 let over = Override::LocalAnswers(Some(on));
