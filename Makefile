@@ -1,7 +1,7 @@
 # What one types here. The longer steps are scripts/*.sh.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench estimates lua lint fuzz soak loadtest image load sbom k8s-e2e clean
+.PHONY: help run build test docs docs-site bench estimates lua lint fuzz soak loadtest image load sbom k8s-e2e clean
 
 help: ## Shows this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -21,12 +21,26 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk python)" \
 		scripts/test.sh
 
+docs: ## Tests the documentation; with UPDATE_DOCS=1 writes its generated pages first
+	cargo build --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-concert
+	cargo test --locked -p anteroom-config --test configuration reference
+	cargo test --locked -p anteroom-admission --lib problem::code
+	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
+		cargo test --locked -p anteroom-admission --test e2e the_documents_are_those_of_the_documentation
+	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
+		cargo test --locked -p anteroom-scheduler --test run_script -- documentation walks
+	cargo test --locked -p anteroom-testkit --test docs
+
+docs-site: ## Builds the documentation as a site with mdBook, which it installs: target/docs
+	@command -v mdbook >/dev/null || cargo install --locked mdbook
+	mdbook build docs --dest-dir "$(CURDIR)/target/docs"
+
 bench: build ## Measures the queue beside a hello-world, the issuer beside BullMQ where npm is (BENCH_ARGS=--help)
 	@scripts/prerequisites.sh
 	@ulimit -n "$$(ulimit -Hn)" && ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
 		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" --bullmq $(BENCH_ARGS)
 
-estimates: ## Prints how good the expected waits are in the situations of docs/ESTIMATES.md
+estimates: ## Prints how good the expected waits are in the situations of docs/explanation/wait-estimates.md
 	cargo test --locked -p anteroom-core --test queue -- --exact --nocapture \
 		table::estimates_are_within_the_goal_in_every_situation
 

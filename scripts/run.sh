@@ -34,7 +34,7 @@ start() {
   ids+=("$!")
 }
 
-# Asks the newest first, so that the store outlives the services; then insists.
+# Asks the newest first, so that Redis outlives the services; then insists.
 stop_all() {
   local i
   for ((i = ${#ids[@]} - 1; i >= 0; i--)); do
@@ -63,7 +63,7 @@ watch() {
     wait "${ids[i]}" || code=$?
     printf '\nthe last lines of %s:\n' "${names[i]}" >&2
     tail -n 20 "$folder/${names[i]}.log" >&2 || true
-    fail "${names[i]} ended by itself, with code $code"
+    fail "${names[i]} ended unexpectedly, with code $code"
   done
 }
 # Signals are heard at once, for they interrupt a wait but not a sleep.
@@ -87,7 +87,7 @@ listens() { (exec 3<>"/dev/tcp/${1%:*}/${1##*:}") 2>/dev/null; }
 check_port() {
   local found=$1 what=$2 variable=$3
   if [ "${found##*:}" != 0 ] && listens "$found"; then
-    fail "$found is taken by another program ($what): end it, or set $variable to another address"
+    fail "another program uses $found ($what): end it, or set $variable to another address"
   fi
 }
 check_key() { check_port "$(address "$1" "$2" "$3")" "$1.$2" "$3"; }
@@ -115,11 +115,11 @@ for name in admission scheduler issuer concert; do
   [ -x "$ANTEROOM_BIN_DIR/anteroom-$name" ] || fail "no anteroom-$name in $ANTEROOM_BIN_DIR"
 done
 
-# --- the store ------------------------------------------------------------------------------------
+# --- Redis ----------------------------------------------------------------------------------------
 
 if [ -z "${ANTEROOM_STORE__URL:-}" ]; then
   server=$(scripts/redis.sh)
-  say "starting $server, private and without persistence"
+  say "starting $server, for this run only, without persistence"
   socket=$folder/redis.sock
   start redis "$server" --port 0 --unixsocket "$socket" --unixsocketperm 700 --dir "$folder" \
     --save '' --appendonly no --maxmemory-policy noeviction >"$folder/redis.log" 2>&1
@@ -131,7 +131,7 @@ if [ -z "${ANTEROOM_STORE__URL:-}" ]; then
 fi
 # An address may hold a password, and a password an "@".
 shown=$(say "$ANTEROOM_STORE__URL" | sed 's|//.*@|//***@|')
-say "waiting for the store at $shown"
+say "waiting for Redis at $shown"
 
 # --- the services ---------------------------------------------------------------------------------
 
@@ -168,12 +168,12 @@ is_ready() {
   reason=${answer##*$'\n'}
   [[ $answer == "HTTP/1.1 200 "* ]]
 }
-# Why a service cannot reach the store, from its log; nothing while it has not said so.
+# Why a service cannot reach Redis, from its log; nothing until it has logged so.
 cannot_reach_store() {
-  sed -n 's/.*"message":"the store cannot be reached".*"reason":"\([^"]*\)".*/\1/p' "$folder/$1.log" | tail -n 1
+  sed -n 's/.*"message":"Redis cannot be reached".*"reason":"\([^"]*\)".*/\1/p' "$folder/$1.log" | tail -n 1
 }
-# A service may take its time on a busy machine; once it says that it cannot reach the store, that has
-# been tried for long enough in 10 s.
+# A service can take its time on a busy machine; once it logs that it cannot reach Redis, that has been
+# tried for long enough in 10 s.
 deadline=$((SECONDS + 60))
 store_deadline=
 until_ready() {
@@ -183,7 +183,7 @@ until_ready() {
     why=$(cannot_reach_store "$name")
     if [ -n "$why" ]; then
       : "${store_deadline:=$((SECONDS + 10))}"
-      ((SECONDS < store_deadline)) || fail "no answer from the store at $shown for 10 s: $why"
+      ((SECONDS < store_deadline)) || fail "no answer from Redis at $shown for 10 s: $why"
     fi
     ((SECONDS < deadline)) || fail "$name is not ready after a minute: $reason"
     pause 0.05
@@ -206,17 +206,17 @@ cat <<END
 Anteroom is running. Ctrl-C ends it and leaves nothing behind.
 
   the concert      http://$(listening concert public)/ in a browser: wait, choose a seat, pay;
-                   and in private windows further visitors
+                   a normal window and a private window are two visitors
   waiting page     $public/queues/$queue
   API              $api, described at $public/openapi.json
   service port     http://$(listening admission service), described at /openapi.json
   metrics          http://$(listening admission metrics)/metrics (admission)
                    http://$(listening scheduler metrics)/metrics (scheduler)
                    http://$(listening issuer metrics)/metrics (issuer)
-  store            $shown
+  Redis            $shown
   logs             $folder/*.log
 
-Join, look where you stand, ask as a gateway does (again from the first: the line grows):
+Join, get your place, authorize a request as a gateway does. Repeat all three: the line grows.
 
   TOKEN=\$(curl -s -X POST $api/tokens -H 'content-type: application/json' -d '{}' | sed 's/.*"token":"\([^"]*\)".*/\1/'); echo "\$TOKEN"
   curl -s -w '\n' $api/token -H "x-anteroom-token: \$TOKEN"

@@ -25,7 +25,7 @@ pub enum Command {
     /// Checks a scenario, or makes one from a browser's recording
     #[command(subcommand)]
     Scenario(scenario::command::Action),
-    /// Plays a rush through the waiting room, and checks its promises from outside
+    /// Plays a rush through the waiting room, and checks its guarantees from outside
     Rehearse(Box<rehearse::Rehearse>),
     /// Simulates a crowd under the rules of a queue, without a running service
     Simulate(Box<simulate::Simulate>),

@@ -19,16 +19,16 @@ use crate::share::{FILE, Played, SCHEMA_VERSION, Share};
 /// Shares that began further apart did not play together.
 const APART: Duration = Duration::from_secs(1);
 
-/// Makes one report of the parts that several machines played
+/// Makes one report from the parts of several machines
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Example, after `ramp --share 0/2 --start-at TIME --output part-0` here and the same with 1/2 there:
   anteroom-loadtest merge part-0 part-1 --output whole
 
-Histograms are added without loss. It refuses a part that is missing or there twice, parts of
-different runs, and parts that began more than 1 s apart.
+Histograms are added without loss. It refuses missing and duplicate parts, parts of different runs,
+and parts that began more than 1 s apart.
 
-Exit codes are those of the command that was shared.")]
+Exit codes are those of the shared command.")]
 pub struct Merge {
     /// The folders of the parts
     #[arg(value_name = "DIR", required = true)]

@@ -1,6 +1,8 @@
-//! The contract of `docs/METRICS.md`, and what a service exports beside it.
+//! The contract of the page [`METRICS`](docs::METRICS), and what a service exports beside it.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use anteroom_testkit::docs;
 
 /// A documented metric.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ impl Metric {
 
 /// The documented metrics, in the order of the page.
 pub fn documented() -> Vec<Metric> {
-    let page = crate::read("docs/METRICS.md");
+    let page = docs::read(docs::METRICS).text;
     let rows = page.lines().filter_map(|line| {
         let [name, kind, unit, labels, services, meaning] = cells(line)?.try_into().ok()?;
         let words = |cell: &str| -> BTreeSet<String> {
@@ -51,7 +53,7 @@ pub fn documented() -> Vec<Metric> {
 
 /// The metrics that are on no dashboard, and why.
 pub fn not_shown() -> BTreeMap<String, String> {
-    let page = crate::read("docs/METRICS.md");
+    let page = docs::read(docs::METRICS).text;
     let rows = page.lines().filter_map(|line| {
         let [name, why] = cells(line)?.try_into().ok()?;
         Some((name.strip_prefix('`')?.strip_suffix('`')?.to_owned(), why))
@@ -167,7 +169,7 @@ mod tests {
     #[test]
     fn the_page_is_read_whole() {
         let documented = documented();
-        let rows = crate::read("docs/METRICS.md");
+        let rows = docs::read(docs::METRICS).text;
         let rows = rows.lines().filter(|line| line.starts_with("| `")).count();
         assert_eq!(documented.len() + not_shown().len(), rows, "a row that is not a metric's");
         let eta = documented.iter().find(|it| it.name == "anteroom_queue_eta_error_ratio");

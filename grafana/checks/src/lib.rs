@@ -1,6 +1,6 @@
 //! Dashboards, alerts and the contract of metrics, and what they are held to.
 //!
-//! [`contract`] reads `docs/METRICS.md`, [`dashboard`] the files of `grafana/dashboards`, and
+//! [`contract`] reads the page of metrics, [`dashboard`] the files of `grafana/dashboards`, and
 //! [`promql`] what their expressions and those of the alerts name. A [`Scene`] is the real services
 //! under load, scraped by a real [`Prometheus`], and [`picture`] draws a dashboard from what that
 //! answers.

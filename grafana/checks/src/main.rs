@@ -28,7 +28,7 @@ struct Arguments {
     #[arg(long, default_value_t = 180, value_parser = clap::value_parser!(u64).range(20..=3600))]
     seconds: u64,
     /// Where the picture goes.
-    #[arg(long, default_value = "docs/overview.svg")]
+    #[arg(long, default_value = "docs/images/overview.svg")]
     output: PathBuf,
 }
 

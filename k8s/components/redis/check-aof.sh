@@ -1,10 +1,11 @@
 #!/bin/sh
-# Before Redis starts: takes off the end of its file of writes what a stop of the machine left there, half a script or
-# a spoilt block. Redis alone starts with half a script open, and executes it at the start after that.
-# Needs nothing but redis-check-aof.
+# Runs before Redis starts. It removes what a power loss left at the end of the AOF: half a script,
+# or a broken block. Redis alone would start with half a script, and execute it at the next start.
+# It needs redis-check-aof only.
 set -eu
 manifest=${1:-/data/appendonlydir/appendonly.aof.manifest}
-# More than two seconds can write is no torn end: somebody has to look (docs/OPERATIONS.md, "The file of writes").
+# More than 2 seconds of writes is not an incomplete end. An operator must repair it: see
+# docs/how-to/redis.md, "Repair the AOF".
 most=16777216
 
 [ -e "$manifest" ] || exit 0

@@ -31,7 +31,7 @@ pub enum Arrivals {
     Even,
     /// Independent of each other: exponential distances (a Poisson process)
     Poisson,
-    /// All of an interval at once at its start, as a room with `pace = "batch"` lets them in
+    /// All of an interval at once at its start, as a room with `pace = "batch"` admits them
     #[value(skip)]
     Batches(Duration),
 }

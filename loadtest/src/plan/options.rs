@@ -26,8 +26,7 @@ pub struct Options {
     #[arg(long, value_name = "SHARE", default_value = "100%",
         value_parser = flags::share_above_none)]
     pub show_up: f64,
-    /// claim_ttl of the queue: how long it keeps the place of a visitor who does not show up, 5s to
-    /// 1h
+    /// claim_ttl of the queue: how long a called visitor has to enter, 5s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s",
         value_parser = flags::time(flags::CLAIM_TTL))]
     pub claim_ttl: Duration,

@@ -46,18 +46,18 @@ If the scenario has think time, visitors of --rate arrive for the longest think 
 before the measurement begins.
 
 Exit codes: 0 done; 1 --apply was refused, because the run shows no capacity or ended early; 64 a
-wrong argument; 70 the run could not be done; 75 this program or its machine was the limit, so there
+wrong argument; 70 the run was not possible; 75 this program or its machine was the limit, so there
 is no plan.";
 
 /// Loads a service with a scenario, and derives the rules of its queue
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The service that is measured, without the waiting room before it
+    /// The service to measure, without the waiting room in front
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
         value_parser = Target::parse)]
     target: Target,
-    /// What a visitor does (TOML); the concert's scenario if left out
+    /// Scenario: what a visitor does (TOML) [default: the concert's]
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
     /// The folder of the reports
@@ -85,18 +85,18 @@ pub struct Args {
     /// How arrivals follow each other (open model)
     #[arg(long, value_enum, default_value_t, requires = "rate")]
     arrivals: Arrivals,
-    /// The most visits at once; more visitors are counted, not played (open model) [default: as
-    /// many as file descriptors allow, at most 50000]
+    /// Maximum number of visits at the same time; further visitors are counted, not played (open
+    /// model) [default: as many as file descriptors allow, at most 50000]
     #[arg(long, value_name = "VISITS", requires = "rate",
         value_parser = clap::value_parser!(u32).range(1..))]
     max_in_flight: Option<u32>,
-    /// How long a request may take, 1ms to 10m
+    /// Time-out of a request, 1ms to 10m
     #[arg(long, default_value = "30s", value_parser = flags::time(("1ms", "10m")))]
     timeout: Duration,
     /// Report the whole run instead of the hold
     #[arg(long)]
     whole_run: bool,
-    /// The share of what was measured that the plan keeps back, below 100%
+    /// Safety margin: the share of the measured capacity that the plan does not use, below 100%
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = plan::below_all)]
     headroom: f64,
     /// Local addresses that connections come from, in turn: networks or addresses, separated by

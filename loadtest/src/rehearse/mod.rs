@@ -62,21 +62,21 @@ Examples:
   anteroom-loadtest rehearse --queue concert --anteroom http://gate --gate /api/shows \\
     --visitors 200 --mix faithful=1 --connections both --again --limit 10m --follow
 
-Visitors have many addresses, in X-Forwarded-For. Admission must trust the machine of this program,
-else they share the joins of a few addresses: trusted_proxies = [\"127.0.0.0/8\"] on one machine, as
-connections come from 127.0.1.1 to 127.0.1.250.
-The rules in force are read at --service (with the operator's key in ANTEROOM_KEY). Without it
-promises 1 and 2 are not judged; docs/SIZING.md lists what else is not judged, and why.
+Visitors have many addresses, in X-Forwarded-For. Admission must trust the machine of this program.
+If not, all visitors share the join limit of a few addresses. On one machine, connections come from
+127.0.1.1 to 127.0.1.250: set trusted_proxies = [\"127.0.0.0/8\"].
+--service shows the rules in force (set ANTEROOM_KEY to the operator's key). Without it, promises 1
+and 2 are not checked. docs/explanation/sizing-method.md lists what else is not checked, and why.
 
 Objectives are those of `size`, for all requests of a run to the service. The scenario says which
 answers are errors.
 
-Exit codes: 0 all promises were kept and, with the waiting room, all objectives met; 1 one was not,
-visits were refused for good or did not end in time, or the run was ended early; 64 a wrong
-argument; 70 the run could not be done, or each join was refused; 75 this program or its machine was
-the limit.";
+Exit codes: 0 all promises were kept and, with the waiting room, all objectives met; 1 a promise or
+objective was missed, visits were refused for good or did not end in time, or you ended the run
+early; 64 a wrong argument; 70 the run was not possible, or each join was refused; 75 this program or
+its machine was the limit.";
 
-/// Plays a rush through the waiting room, and checks its promises from outside
+/// Plays a rush through the waiting room, and checks its guarantees (promises) from outside
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Rehearse {
@@ -108,7 +108,7 @@ pub struct Rehearse {
     /// What a visitor does there (TOML); the concert's scenario if left out
     #[arg(long, value_name = "FILE", requires = "target")]
     scenario: Option<PathBuf>,
-    /// An objective of the service with the waiting room; may be given more than once
+    /// An objective of the service with the waiting room; repeatable
     #[arg(long, value_name = "OBJECTIVE", requires = "target")]
     slo: Vec<Objective>,
     /// A path that a gateway protects: requested instead of …/authorize, which the gateway blocks

@@ -102,7 +102,7 @@ pub struct Crowd {
 #[command(group = ArgGroup::new("rule").required(true).multiple(true).args(["batch", "capacity"]))]
 #[group(skip)]
 pub struct Rules {
-    /// The most promotions in any interval, 1 to 1000000
+    /// Maximum number of visitors admitted in any interval, 1 to 1000000
     #[arg(long, value_name = "PLACES", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub batch: Option<u64>,
     /// The interval of a batch, 1s to 1h
@@ -113,10 +113,10 @@ pub struct Rules {
     /// How a batch is spread over its interval
     #[arg(long, default_value = "even")]
     pub pace: Pace,
-    /// The most places that are ready or active at one time, 1 to 10000000
+    /// Maximum number of visitors ready or active at any moment, 1 to 10000000
     #[arg(long, value_name = "PLACES", value_parser = value_parser!(u64).range(1..=10_000_000))]
     pub capacity: Option<u64>,
-    /// How long the place of a visitor who does not show up is kept, 5s to 1h
+    /// How long a called visitor has to enter, 5s to 1h
     #[arg(long, value_name = "TIME", default_value = "60s",
         value_parser = time(CLAIM_TTL))]
     #[serde(serialize_with = "seconds")]
@@ -126,7 +126,7 @@ pub struct Rules {
         value_parser = time(SESSION_MAX))]
     #[serde(serialize_with = "seconds")]
     pub session_max: Duration,
-    /// How long a visitor in line may be inactive before the queue skips it, 60s to 24h
+    /// How long a waiting visitor can be inactive before the queue skips it, 60s to 24h
     #[arg(long, value_name = "TIME", default_value = "10m",
         value_parser = time(IDLE_TTL))]
     #[serde(serialize_with = "seconds")]

@@ -35,8 +35,8 @@ pub use result::Found;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Objectives: p50, p95, p99 (any pNN), average and max of the latency, errors, and shares of statuses
-(503, 5xx); < or <=; times such as 200ms, shares such as 1%. A request is given up after five times
-the largest limit of a latency, at least 1s; without one after 5s.
+(503, 5xx); < or <=; times such as 200ms, shares such as 1%. The time-out of a request is 5 times
+the largest latency objective, at least 1s; 5s without a latency objective.
 
 Examples:
   anteroom-loadtest size --slo 'p95<200ms' --slo 'errors<1%'
@@ -48,40 +48,41 @@ Examples:
       sets the plan live, with the operator's key in ANTEROOM_KEY
 
 Reports are written to --output: size.md, size.html, size.json, plan.json and a kustomize patch.
-Exit codes: 0 a plan that is settled; 1 no load met the objectives, or the plan is provisional;
+Exit codes: 0 the plan is settled; 1 no load met the objectives, or the plan is provisional;
 64 a wrong argument; 70 the service cannot be measured; 75 this program or its machine was the
 limit.")]
 pub struct Size {
-    /// The service that is measured, without the waiting room before it
+    /// The service to measure, without the waiting room in front
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8090",
         value_parser = Target::parse)]
     target: Target,
-    /// What a visitor does (TOML); the concert's scenario if left out
+    /// Scenario: what a visitor does (TOML) [default: the concert's]
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
-    /// An objective; may be given more than once
+    /// An objective; repeatable
     #[arg(long, value_name = "OBJECTIVE", required = true)]
     slo: Vec<Objective>,
-    /// The first step, in visitors a second; from 1 to --most
+    /// The first load, in visitors a second; from 1 to --most
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10.0)]
     from: f64,
-    /// The highest load that is offered, in visitors a second; at most 100000
+    /// The highest load to try, in visitors a second; at most 100000
     #[arg(long, value_name = "PER_SECOND", default_value_t = 10_000.0)]
     most: f64,
-    /// How long each load is measured, from 1s to --within; the load that is found 4 times as
-    /// long. If the scenario thinks, each is offered longer
+    /// How long to measure each load, from 1s to --within; the final load 4 times as long. With
+    /// think time in the scenario each load runs longer
     #[arg(long, value_name = "TIME", default_value = "4s",
         value_parser = flags::time(("1s", "24h")))]
     step: Duration,
-    /// How long the service may take to recover after a load that missed the objectives, up to 1h
+    /// Time for the service to recover after a load that missed the objectives, up to 1h
     #[arg(long, value_name = "TIME", default_value = "20s",
         value_parser = flags::time(("0s", "1h")))]
     recovery: Duration,
-    /// The whole search ends by then; at most 24h. What is not settled by then is provisional
+    /// Maximum time of the whole search, at most 24h. A result that is not settled by then is
+    /// provisional
     #[arg(long, value_name = "TIME", default_value = "195s",
         value_parser = flags::time(("1s", "24h")))]
     within: Duration,
-    /// The share of what was measured that the plan keeps back, below 100%
+    /// Safety margin: the share of the measured capacity that the plan does not use, below 100%
     #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = plan::below_all)]
     headroom: f64,
     #[command(flatten)]
@@ -94,7 +95,7 @@ pub struct Size {
     #[arg(long, value_name = "NETWORK|LIST", default_value = "", hide_default_value = true,
         value_parser = Sources::parse)]
     source_addresses: Sources,
-    /// Also measure batches that are admitted all at once; takes a minute more
+    /// Also measure batches that are admitted all at once; takes 1 minute more
     #[arg(long)]
     paces: bool,
     /// The folder of the reports and of plan.json

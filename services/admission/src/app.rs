@@ -23,6 +23,7 @@ use crate::callers::origin::Origins;
 use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{EntityContext, InForce, Listed};
 use crate::metrics::AdmissionMetrics;
+use crate::problem;
 use crate::problem::retry::PendingRetries;
 use crate::queue::state::QueueState;
 
@@ -145,6 +146,7 @@ impl LiveConfig {
         let allowed = config.admission.allowed_origins.iter();
         let origins = Origins::new(allowed.map(AllowedOrigin::as_str));
         let forwarding = metrics.forwarding.clone();
+        problem::set_docs_url(config.admission.docs_url.as_str());
         Self { tokens, applications, assertions, origins, forwarding, in_force, config }
     }
 }

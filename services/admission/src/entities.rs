@@ -42,7 +42,6 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// The refusal if the configuration names none.
     const UNKNOWN: Code;
     /// The codes of its refusals, in groups.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test compares them with the README"))]
     const CODES: &'static [&'static [Code]];
 
     /// One of a new configuration, which carries over what `before` remembers.
@@ -229,6 +228,13 @@ impl<T> Entities<T> {
     /// Looks up an entity by its name.
     pub fn get(&self, name: &str) -> Option<Arc<T>> {
         self.0.get(name).cloned()
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.0.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        names
     }
 
     /// The names that a newer configuration has left out.

@@ -99,6 +99,7 @@ pub fn port(
 ) -> PortService {
     let (router, mut document) = routes.split_for_parts();
     document::add::<openapi::Documented>(&mut document);
+    document::list_codes(&mut document);
     let port = if is_public { "public" } else { "service" };
     let documented = document.paths.paths.keys().map(|path| (&**path, RouteInfo::default()));
     fn add<K: Served>(special: &mut Vec<(&str, RouteInfo)>) {

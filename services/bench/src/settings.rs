@@ -13,21 +13,21 @@ Example: what has changed since another commit
   cargo build --release
   target/release/anteroom-bench --against ../baseline/target/release";
 
-/// Measures the queue beside a bare hello-world, in one run, and compares with the budgets.
+/// Benchmarks the queue next to a bare hello-world server in one run, and checks the budgets.
 #[derive(Debug, Parser)]
 #[command(name = "anteroom-bench", version, after_help = EXAMPLE)]
 pub struct Arguments {
-    /// Only these rows and sections, separated by commas
+    /// Run only these rows and sections, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub only: Vec<String>,
-    /// One short round: shows that everything runs, measures little
+    /// One short round: a smoke test, not a measurement
     #[arg(long)]
     pub quick: bool,
     /// Rounds of the rows against the hello-world [default: 5], or pairs of each row with --against
     /// [default: 11]
     #[arg(long)]
     pub rounds: Option<usize>,
-    /// Length of one measurement
+    /// Length of one measurement in seconds
     #[arg(long, default_value_t = 3.0)]
     pub seconds: f64,
     /// Connections of the load
@@ -39,18 +39,17 @@ pub struct Arguments {
     /// Visitors who wait while the rows are measured
     #[arg(long, default_value_t = 10_000)]
     pub waiting: u64,
-    /// Compares join, place and authorize of the own build with another build's programs in FOLDER,
-    /// and measures nothing else; the own build's are those beside this program, or in
-    /// ANTEROOM_BIN_DIR
+    /// Only compare join, place and authorize with the programs of another build in FOLDER. The own
+    /// programs are those next to this one, or in ANTEROOM_BIN_DIR
     #[arg(long, value_name = "FOLDER")]
     pub against: Option<PathBuf>,
-    /// A limitador-server (github.com/Kuadrant/limitador) to be measured beside the limits
+    /// Also measure this limitador-server (github.com/Kuadrant/limitador), next to the limits
     #[arg(long, value_name = "PROGRAM")]
     pub limitador: Option<PathBuf>,
-    /// Installs BullMQ below the folder of the report, by npm, to be measured beside the issuer
+    /// Also measure BullMQ, next to the issuer; npm installs it below the folder of the report
     #[arg(long)]
     pub bullmq: bool,
-    /// Where report.json and report.md go
+    /// Folder of report.json and report.md
     #[arg(long, default_value = "target/bench", value_name = "FOLDER")]
     pub out: PathBuf,
 }

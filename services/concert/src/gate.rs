@@ -52,7 +52,7 @@ impl Gate {
             (GateMode::Ask, Some(url)) => match self.anteroom.authorize(url, headers).await {
                 Ok(answer) => judge(answer),
                 Err(reason) => {
-                    tracing::warn!(reason, "the gate does not answer");
+                    tracing::warn!(reason, "the authorize check does not answer");
                     Verdict::Unknown
                 }
             },
@@ -80,7 +80,7 @@ fn judge(answer: Response<Bytes>) -> Verdict {
             Verdict::Refused(answer, room)
         }
         status => {
-            tracing::warn!(%status, "the gate does not answer as one");
+            tracing::warn!(%status, "the authorize check returned an unexpected status");
             Verdict::Unknown
         }
     }

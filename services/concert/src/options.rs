@@ -14,61 +14,62 @@ use crate::shop::Schedule;
 const EXAMPLES: &str = "\
 Examples:
   anteroom-concert
-      a shop at http://127.0.0.1:8090, open to everybody
+      a shop at http://127.0.0.1:8090, open to all visitors
   anteroom-concert --gate ask --anteroom http://127.0.0.1:8080 \\
       --anteroom-service http://127.0.0.1:8081
-      whoever has a place in the queue \"concert\" comes in; the others wait
+      visitors that the queue \"concert\" has admitted can enter; the others wait
   anteroom-concert --workers 10 --think 50ms --rows 100 --seats 100 --hold 5s
-      a service that bears 200 requests a second, to be measured
+      a service that handles 200 requests a second, for measurements
 
-Each option can be given by the environment as well. ANTEROOM_KEY holds the key of the service
-port, where it asks for one. Ctrl-C and SIGTERM end it when what it works on is answered. It exits
-with 64 when called wrongly.";
+You can also set each option with an environment variable. Set ANTEROOM_KEY to the key of the
+service port, if keys are configured. Ctrl-C and SIGTERM end the shop after it has answered open
+requests. Exit code 64: wrong arguments.";
 
-/// A ticket shop on SQLite, for Anteroom to stand in front of.
+/// A sample ticket shop on SQLite, for Anteroom to protect.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "anteroom-concert", version, after_help = EXAMPLES)]
 pub struct Options {
-    /// Where it listens
+    /// Listen address
     #[arg(long, env = "CONCERT_LISTEN", default_value = "127.0.0.1:8090")]
     pub listen: SocketAddr,
-    /// The file that holds the shop; made when it is missing
+    /// Database file of the shop; created if it is missing
     #[arg(long, env = "CONCERT_DATABASE", value_name = "FILE", default_value = "concert.sqlite")]
     pub database: PathBuf,
-    /// Shows of a new file, 1 to 100
+    /// Number of shows in a new database, 1 to 100
     #[arg(long, env = "CONCERT_SHOWS", default_value_t = 3, value_parser = up_to_100())]
     pub shows: u32,
-    /// Rows of each show, 1 to 100
+    /// Number of rows per show, 1 to 100
     #[arg(long, env = "CONCERT_ROWS", default_value_t = 8, value_parser = up_to_100())]
     pub rows: u32,
-    /// Seats of each row, 1 to 100
+    /// Number of seats per row, 1 to 100
     #[arg(long, env = "CONCERT_SEATS", default_value_t = 6, value_parser = up_to_100())]
     pub seats: u32,
     /// How long a reservation waits for its payment, 1ms to 24h
     #[arg(long, env = "CONCERT_HOLD", default_value = "2m", value_parser = between("1ms", "24h"))]
     pub hold: Duration,
-    /// How many requests are worked on at once, 1 to 1024
+    /// Requests in progress at the same time, 1 to 1024
     #[arg(long, env = "CONCERT_WORKERS", default_value_t = 8,
         value_parser = value_parser!(u16).range(1..=1024))]
     pub workers: u16,
-    /// The least that a request takes of a worker, 0s to 60s: it bears workers ÷ think a second
+    /// Minimum time of a worker per request, 0s to 60s. The shop handles at most workers ÷ think
+    /// requests a second
     #[arg(long, env = "CONCERT_THINK", default_value = "20ms", value_parser = between("0s", "60s"))]
     pub think: Duration,
-    /// How many requests wait for a worker before others are refused, 1 to 1000000
+    /// Requests that can wait for a worker; more are refused, 1 to 1000000
     #[arg(long, env = "CONCERT_BACKLOG", default_value_t = 1000,
         value_parser = value_parser!(u32).range(1..=1_000_000))]
     pub backlog: u32,
-    /// How long it goes on, not ready, once it is asked to end, 0s to 1h
+    /// How long it still serves, as not ready, after a signal to end, 0s to 1h
     #[arg(long, env = "CONCERT_DRAIN_DELAY", default_value = "0s",
         value_parser = between("0s", "1h"))]
     pub drain_delay: Duration,
-    /// Who is let in
+    /// How the shop checks that a visitor is admitted
     #[arg(long, env = "CONCERT_GATE", value_enum, default_value_t = GateMode::Off)]
     pub gate: GateMode,
-    /// The waiting room before this shop
+    /// The queue that protects this shop
     #[arg(long, env = "CONCERT_QUEUE", default_value = "concert", value_parser = queue_name)]
     pub queue: String,
-    /// Anteroom's public port, to ask; required with --gate ask
+    /// Anteroom's public port, for authorize checks; required with --gate ask
     #[arg(long, env = "CONCERT_ANTEROOM", value_name = "URL", value_parser = address,
         required_if_eq("gate", "ask"))]
     pub anteroom: Option<Url>,
@@ -77,20 +78,20 @@ pub struct Options {
     #[arg(long, env = "CONCERT_ANTEROOM_SERVICE", value_name = "URL", value_parser = address,
         required_if_eq("gate", "ask"))]
     pub anteroom_service: Option<Url>,
-    /// Where visitors find the shop, one of the queue's `return_to_origins`, and the origin of its
-    /// own pages [default: http:// and where it listens]
+    /// Public address of the shop, one of the queue's `return_to_origins`; the origin of its pages
+    /// [default: http:// and the listen address]
     #[arg(long, env = "CONCERT_PUBLIC_URL", value_name = "URL", value_parser = public_address)]
     pub public_url: Option<Url>,
 }
 
-/// Who is let in.
+/// How the shop checks that a visitor is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GateMode {
-    /// Everybody
+    /// No check
     Off,
-    /// Whoever Anteroom lets pass; the shop asks for each request
+    /// The shop asks Anteroom for each request
     Ask,
-    /// Everybody: a gateway in front has asked, and overwrites the headers x-anteroom-*
+    /// No check: a gateway in front asks Anteroom and overwrites the headers x-anteroom-*
     Headers,
 }
 

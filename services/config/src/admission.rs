@@ -5,10 +5,11 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use secrecy::SecretString;
 use serde::Deserialize;
+use url::Url;
 
 use crate::{
-    cookie_domain, error::Fault, networks, origin::AllowedOrigin, parse, secrets,
-    section::differing,
+    cookie_domain, error::Fault, networks, origin::AllowedOrigin, origin::web_address, parse,
+    parse::FromText, secrets, section::differing,
 };
 
 /// The section `[admission]`.
@@ -46,6 +47,9 @@ pub struct AdmissionConfig {
     /// Origins that may make changing calls with the cookie.
     #[serde(deserialize_with = "parse::list::<_, _, 256>")]
     pub allowed_origins: Vec<AllowedOrigin>,
+    /// Where the documentation of errors is.
+    #[serde(deserialize_with = "parse::parsed")]
+    pub docs_url: DocsUrl,
     /// The domain that gets the cookie, with all hosts below it.
     #[serde(default, deserialize_with = "parse::some_text")]
     pub cookie_domain: Option<String>,
@@ -88,6 +92,30 @@ pub struct AdmissionConfig {
     pub lane_bound: usize,
 }
 
+/// Where the documentation of errors is: an address, or nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocsUrl(Option<Url>);
+
+impl DocsUrl {
+    /// The address as text, empty for none.
+    pub fn as_str(&self) -> &str {
+        self.0.as_ref().map_or("", Url::as_str)
+    }
+}
+
+impl FromText for DocsUrl {
+    const RULE: &'static str = "must be an http or https address such as \
+        \"https://docs.example/errors\", without credentials, query or fragment; or \"\" for none";
+
+    fn from_text(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            Some(Self(None))
+        } else {
+            web_address(text).map(|url| Self(Some(url)))
+        }
+    }
+}
+
 impl AdmissionConfig {
     /// How long a request's body may take: one of 16 KiB has no excuse for taking longer than a
     /// head, or than all the rest of the request may.
@@ -101,22 +129,22 @@ impl AdmissionConfig {
         [
             warn(
                 self.token_secrets.is_empty(),
-                "admission.token_secrets is empty: tokens end with this process and no other replica \
-                 knows them; allowed on a loopback address only",
+                "admission.token_secrets is empty: tokens are valid in this process only, until it \
+                 ends; allowed on a loopback address only",
             ),
             warn(
                 !has_keys,
-                "no [keys.*] are declared: any client of the service port has all permissions; \
+                "no [keys.*] are declared: every client of the service port has all permissions; \
                  allowed on a loopback address only",
             ),
             warn(
                 !self.secure_cookies,
-                "admission.secure_cookies is false: cookies go over plain HTTP",
+                "admission.secure_cookies is false: cookies are sent over plain HTTP",
             ),
             warn(
                 self.development,
-                "admission.development is true: secrets that everyone can read are accepted; leave \
-                 it out in production",
+                "admission.development is true: public development secrets are accepted; remove it \
+                 in production",
             ),
             networks::warning(&self.trusted_proxies, "admission.trusted_proxies"),
         ]

@@ -89,7 +89,7 @@ impl QueueConfig {
         (capacity > 2 && most.saturating_mul(2) >= capacity).then(|| {
             format!(
                 "queues.{name}: one client address can hold {most} of {capacity} slots. Set \
-                 places_per_address to 1 or more, and less than half of capacity (docs/BOTS.md)"
+                 places_per_address to 1 or more, and less than half of capacity (docs/how-to/bots.md)"
             )
         })
     }
@@ -178,8 +178,8 @@ pub(crate) fn warning(
     let (name, _) = queues.iter().find(|(_, queue)| is_loopback(queue.public_url.url()))?;
     (!listen.ip().is_loopback()).then(|| {
         format!(
-            "queues.{name}.public_url is a loopback address: visitors from elsewhere cannot reach \
-             the waiting page there"
+            "queues.{name}.public_url is a loopback address: visitors on other machines cannot \
+             reach the waiting page"
         )
     })
 }

@@ -87,8 +87,8 @@ pub(crate) fn weak(secrets: &[SecretString], key: &str) -> impl Iterator<Item = 
     let weak = secrets.iter().enumerate().filter(move |(_, secret)| is_weak(secret));
     weak.map(move |(index, _)| {
         format!(
-            "{key}: secret {} has fewer than {LEAST_DIFFERENT_BYTES} different bytes and may be \
-             guessed; make one with \"head -c 33 /dev/urandom | base64\"",
+            "{key}: secret {} has fewer than {LEAST_DIFFERENT_BYTES} different bytes and can be \
+             guessed; make a new one with \"head -c 33 /dev/urandom | base64\"",
             index + 1
         )
     })

@@ -125,10 +125,10 @@ impl Config {
             }
         }
         if service == Service::Issuer && self.events.is_empty() {
-            warnings.push("no [events.*] are declared: there is nothing to issue".to_owned());
+            warnings.push("no [events.*] are declared: the issuer has nothing to do".to_owned());
         }
         if service != Service::Issuer && self.declares_nothing() {
-            warnings.push("no [queues.*] are declared: there is nothing to wait for".to_owned());
+            warnings.push("no [queues.*] are declared: there is no waiting room".to_owned());
         }
         warnings
     }

@@ -34,11 +34,13 @@ impl Service {
     pub const fn about(self) -> &'static str {
         match self {
             Self::Admission => {
-                "The HTTP face of Anteroom, for visitors, gateways, backends and operators"
+                "The HTTP server of Anteroom, for visitors, gateways, backends and operators"
             }
-            Self::Scheduler => "The ticks of Anteroom: promotes places and sweeps ends",
+            Self::Scheduler => {
+                "The scheduler of Anteroom: admits visitors and removes what has expired"
+            }
             Self::Issuer => {
-                "The job processor of Anteroom: claims applications to events and issues them"
+                "The worker of Anteroom's give-aways (events): hands out items to applicants"
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct Header {
 /// The fields behind the purpose, and what each one is for.
 const FIELDS: [(&str, &str); 5] = [
     ("Uses", "lists the parts in the order in which they are needed, lib/store first"),
-    ("KEYS", "lists the keys in the order of lua/README.md; leave it empty without keys"),
+    ("KEYS", "lists the keys in the order of docs/reference/redis-keys.md; empty without keys"),
     ("ARGV", "lists the arguments of every call, `now` first, then `( … )*` what is repeated"),
     ("Reply", "begins with OK and says what follows"),
     ("Codes", "lists the codes that the script answers with, OK among them"),

@@ -56,28 +56,27 @@ struct Failure(Exit, String);
 /// The command line.
 pub fn command() -> Command {
     let load = Command::new("load")
-        .about("Loads a file of codes, one a line; one that was loaded before is passed over")
-        .arg(Arg::new("event").value_name("EVENT").required(true).help("The name of the event"))
+        .about("Load a file of codes, one per line; codes that were loaded before are skipped")
+        .arg(Arg::new("event").value_name("EVENT").required(true).help("Name of the event"))
         .arg(
             Arg::new("file")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("The codes: 1 to 128 bytes of UTF-8 each, no two the same"),
+                .help("File with the codes: 1 to 128 bytes of UTF-8 each, no duplicates"),
         )
         .after_help(
             "Examples:\n  anteroom-issuer codes load coupon codes.txt --config anteroom.toml\n  \
              ANTEROOM_STORE__URL=redis://redis:6379 anteroom-issuer codes load coupon codes.txt \
-             --config anteroom.toml\n\nNothing is loaded from a file with a mistake. To go on with \
-             a load that broke off, run it\nagain. Codes stand in the store as they are, not \
-             encrypted. Every line is a code, a\n\
-             headline too; empty ones are passed over. /dev/stdin reads a pipe.\n\nExit \
-             codes: 0 loaded, 1 the store did not answer, 2 wrong arguments, 64 bad \
-             configuration,\n65 a line is no code or there is none, 66 the file cannot be read, 77 \
-             no permission at the store.",
+             --config anteroom.toml\n\nA file with an error loads nothing. To continue a load \
+             that stopped, run the command again.\nEvery line is a code, also a header line; empty \
+             lines are skipped. Use /dev/stdin to read a pipe.\nRedis stores the codes \
+             unencrypted.\n\nExit codes: 0 loaded, 1 Redis did not answer, 2 wrong arguments, 64 \
+             bad configuration,\n65 an invalid line or no code, 66 the file cannot be read, 77 \
+             missing Redis permission.",
         );
     Command::new(NAME)
-        .about("Codes that an event gives out")
+        .about("Manage the codes that an event hands out")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(load)
@@ -120,7 +119,7 @@ fn load(arguments: &ArgMatches) -> Result<String, Failure> {
     let mut input = Input::open(file)?;
     let total = codes::count(input.rewound(file)?).map_err(|error| invalid(file, &error))?;
     if total == 0 {
-        return Err(Failure(Exit::Data, format!("{}: there is no code in it", file.display())));
+        return Err(Failure(Exit::Data, format!("{}: the file has no codes", file.display())));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -194,7 +193,7 @@ async fn load_into(
     total: u64,
 ) -> Result<String, Failure> {
     if !store.wait_up(SILENCE).await {
-        let _ = writeln!(std::io::stderr(), "waiting for the store (store.url)");
+        let _ = writeln!(std::io::stderr(), "waiting for Redis (store.url)");
         store.wait_up(PATIENCE).await;
     }
     wait_created(store, event).await?;
@@ -207,7 +206,7 @@ async fn load_into(
         let loaded = retry(store, sleep(PATIENCE), || event.load_codes(&part)).await;
         let loaded = loaded.map_err(|error| {
             let why = format!(
-                "{error}; {done} of {total} codes are loaded: run it again, these are passed over"
+                "{error}; {done} of {total} codes are loaded: run it again, it skips these"
             );
             Failure(exit(&error), why)
         })?;
@@ -219,12 +218,12 @@ async fn load_into(
         }
     }
     if done != total {
-        let why = format!("changed while it was read: {done} of {total} codes are loaded");
+        let why = format!("the file changed during the load: {done} of {total} codes are loaded");
         return Err(Failure(Exit::Data, format!("{}: {why}", file.display())));
     }
     let Loaded { new, left } = sum;
     let before = done - new;
-    Ok(format!("{done} codes: {new} new, {before} loaded before; {left} are left to give out"))
+    Ok(format!("{done} codes: {new} new, {before} loaded before; {left} are left"))
 }
 
 /// Waits until a service has created the event, with the stock of its own configuration.
@@ -237,8 +236,10 @@ async fn wait_created(store: &Store, event: &Event) -> Result<(), Failure> {
         }
         if Instant::now() >= end {
             let name = event.name();
-            let why =
-                format!("events.{name}: no scheduler has made it yet: start one with this event");
+            let why = format!(
+                "events.{name}: the event does not exist in Redis yet: start anteroom-scheduler \
+                 with this configuration"
+            );
             return Err(Failure(Exit::Failed, why));
         }
         sleep(PAUSE).await;

@@ -84,7 +84,7 @@ impl MetricsPort {
                 // Most likely there are no descriptors left; this frees one.
                 Err(_) if open.evict(1).await => {}
                 Err(error) => {
-                    tracing::warn!(%error, "the metrics port cannot accept");
+                    tracing::warn!(%error, "the metrics port cannot accept connections");
                     sleep(Duration::from_millis(50)).await;
                 }
             }

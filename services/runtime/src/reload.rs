@@ -115,7 +115,7 @@ impl Reloader {
             self = match tokio::task::spawn_blocking(move || self.look()).await {
                 Ok(reloader) => reloader,
                 Err(error) => {
-                    tracing::error!(%error, "the configuration is no longer watched");
+                    tracing::error!(%error, "the configuration is no longer watched for changes: restart the service");
                     return;
                 }
             };

@@ -54,10 +54,11 @@ pub fn command(service: Service) -> Command {
         .about(service.about())
         .after_help(format!(
             "Examples:\n  {program} --config anteroom.toml\n  {program} --config anteroom.toml \
-             --check-config\n  ANTEROOM_STORE__URL=redis://redis:6379 {program}\n\nEvery key of the \
-             configuration may also be set in the environment, as\nANTEROOM_<SECTION>__<KEY>. \
-             RUST_LOG goes before log.level.\n\nExit codes: 0 done, 1 failed, 2 wrong arguments, \
-             64 bad configuration, 77 no permission at the store, 130 ended by a second signal."
+             --check-config\n  ANTEROOM_STORE__URL=redis://redis:6379 {program}\n\nYou can also set \
+             each configuration key with an environment variable,\nANTEROOM_<SECTION>__<KEY>. \
+             RUST_LOG takes precedence over log.level.\n\nExit codes: 0 done, 1 failed, 2 wrong \
+             arguments, 64 bad configuration, 77 missing Redis permission, 130 ended by a second \
+             signal."
         ))
         .arg(
             Arg::new("config")
@@ -67,13 +68,13 @@ pub fn command(service: Service) -> Command {
                 .env("ANTEROOM_CONFIG")
                 .hide_env_values(true)
                 .value_parser(value_parser!(PathBuf))
-                .help("The TOML file [default: none, so the built-in defaults and the environment]"),
+                .help("Configuration file (TOML). Without it: defaults and environment variables"),
         )
         .arg(
             Arg::new("check-config")
                 .long("check-config")
                 .action(ArgAction::SetTrue)
-                .help("Checks the configuration and ends"),
+                .help("Check the configuration and exit"),
         )
 }
 
@@ -157,7 +158,7 @@ where
             tokio::select! {
                 outcome = &mut role => outcome,
                 signal = signals.next() => {
-                    tracing::warn!(signal, "ending at once, at the second signal");
+                    tracing::warn!(signal, "second signal: ending now, without a graceful shutdown");
                     return ExitCode::from(EXIT_SECOND_SIGNAL);
                 }
             }

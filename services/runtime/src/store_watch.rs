@@ -51,7 +51,7 @@ async fn check_server(store: &Store) -> bool {
     let report = match store.check_server().await {
         Ok(report) => report,
         Err(Error::Forbidden(reason)) => {
-            tracing::warn!(reason, "the server's settings cannot be checked");
+            tracing::warn!(reason, "the settings of Redis cannot be checked");
             return true;
         }
         Err(_) => return false,

@@ -111,7 +111,7 @@ impl Supervised {
             if ended.is_err() {
                 panics.inc();
                 // The message of the panic is in a line of its own.
-                tracing::error!(task, name, ?pause, "a task panicked, it is started again");
+                tracing::error!(task, name, ?pause, "a task panicked and restarts");
             }
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
                 return name;

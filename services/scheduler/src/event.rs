@@ -86,7 +86,7 @@ impl Entity for ScheduledEvent {
             let in_force = self.event.snapshot().await?.rules.issue;
             if in_force != rules.issue {
                 let (event, file) = (self.event.name(), rules.issue.name());
-                let detail = "`issue` stays as it was when the first application was made";
+                let detail = "`issue` cannot change after the first application: the old value stays in force";
                 tracing::warn!(event, file, in_force = in_force.name(), "{detail}");
             }
         }
@@ -112,7 +112,7 @@ async fn reclaim(event: &ScheduledEvent) -> Result<(), Error> {
         let reclaimed = event.event.reclaim().await?;
         if reclaimed.dropped {
             let event = event.event.name();
-            tracing::warn!(event, "it ended `keep_ttl` ago: its applications are dropped");
+            tracing::warn!(event, "the event ended `keep_ttl` ago: its applications are deleted");
         }
         if !reclaimed.more || event.served.stop.is_cancelled() {
             break;

@@ -35,7 +35,7 @@ impl Failures {
         let Some(error) = error else {
             if let Some(was) = failing.remove(&key).filter(|was| was.logged) {
                 let after = was.since.elapsed();
-                let message = "a call to the store works again";
+                let message = "the Redis call works again";
                 log_entity!(info, kind, name, call, ?after, "{message}");
             }
             return;
@@ -52,7 +52,7 @@ impl Failures {
             && failing.values().any(|other| other.logged && other.kind == error_kind);
         let logged = !is_logged && self.store.is_up();
         if logged {
-            let message = "a call to the store fails";
+            let message = "a Redis call fails";
             log_entity!(warn, kind, name, call, kind = error_kind, %error, "{message}");
         }
         failing.insert(key, Failure { kind: error_kind, since, logged });

@@ -90,7 +90,7 @@ async fn sweep(pool: &ScheduledPool) -> Result<(), Error> {
             let name = pool.pool.name();
             tracing::warn!(
                 pool = name,
-                "the store's primary has changed, and may lack the latest movements"
+                "the Redis primary has changed and may lack the latest movements: check the pool"
             );
         }
         if !swept.more || pool.served.stop.is_cancelled() {

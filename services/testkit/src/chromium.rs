@@ -40,10 +40,31 @@ impl Chromium {
     /// # Panics
     /// When it cannot be shown.
     pub async fn dom(&self, arguments: &[&str], address: &str) -> String {
+        self.show(arguments, "--dump-dom", address).await
+    }
+
+    /// A picture (PNG) of a page, in a window of this width and height. No script of it runs.
+    ///
+    /// # Panics
+    /// When it cannot be shown.
+    pub async fn picture(&self, size: &str, html: &str) -> Vec<u8> {
+        let page = self.folder.path().join("page.html");
+        // Chromium takes the picture with a script, so they cannot be switched off.
+        let still = html.replace("<script", "<template").replace("</script", "</template");
+        fs::write(&page, still).expect("written");
+        let picture = self.folder.path().join("page.png");
+        let window = format!("--window-size={size}");
+        let arguments = [&*window, "--hide-scrollbars"];
+        let how = format!("--screenshot={}", picture.display());
+        self.show(&arguments, &how, &page.display().to_string()).await;
+        fs::read(&picture).expect("a picture")
+    }
+
+    async fn show(&self, arguments: &[&str], how: &str, address: &str) -> String {
         let mut command = Command::new(&self.program);
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
         command.arg(format!("--user-data-dir={}", self.folder.path().join("profile").display()));
-        command.args(arguments).arg("--dump-dom").arg(address);
+        command.args(arguments).arg(how).arg(address);
         let mut chromium = Process::start(command);
         let status = chromium.exit(2 * PATIENCE).await;
         let dom = chromium.stdout();

@@ -20,6 +20,7 @@
 //!
 //! Nothing here is shared between tests, and everything started here ends with its guard.
 
+pub mod docs;
 pub mod history;
 pub mod model;
 pub mod witness;

@@ -1,6 +1,9 @@
-//! What `docs/OPERATIONS.md` says that the store's user needs: the tests run with exactly this.
+//! The permissions that the documentation gives to the user of Redis: the tests run with exactly
+//! these.
 
 use std::sync::LazyLock;
+
+use crate::docs;
 
 /// The ACL rules for one server.
 pub static PERMISSIONS: LazyLock<Vec<String>> =
@@ -12,9 +15,9 @@ pub static PERMISSIONS_OF_CLUSTER: LazyLock<Vec<String>> =
 
 /// The words that follow on the line that begins like this, and the rules in its own words.
 fn rules(line: &str) -> Vec<String> {
-    let text = include_str!("../../../docs/OPERATIONS.md");
+    let text = docs::read(docs::REDIS).text;
     let found = text.lines().find(|it| it.starts_with(line));
-    let found = found.unwrap_or_else(|| panic!("docs/OPERATIONS.md has no line {line:?}"));
+    let found = found.unwrap_or_else(|| panic!("{} has no line {line:?}", docs::REDIS));
     let words = found.split(' ').map(str::to_owned);
     words.filter(|word| word.starts_with(['+', '-', '~', '&'])).collect()
 }

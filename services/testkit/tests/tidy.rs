@@ -150,7 +150,7 @@ const AVOIDED: [(&str, &str); 27] = [
     ("young", "recent"),
 ];
 /// How often they are in our sources. This number only falls.
-const AVOIDED_COUNT: usize = 147;
+const AVOIDED_COUNT: usize = 118;
 
 /// The words of a text in lower case; `until_told` and `UntilTold` are two each.
 fn words(text: &str) -> Vec<String> {
@@ -256,8 +256,8 @@ fn subsystems_of_admission_have_the_same_file_names() {
     }
 }
 
-/// What an example stands for, and what a build makes.
-const NO_FILE_OF_OURS: [&str; 3] = ["NAME", "SEED", "target/"];
+/// What an example stands for, what a build makes, and where a machine keeps its own.
+const NO_FILE_OF_OURS: [&str; 4] = ["NAME", "SEED", "target/", "/etc/"];
 
 /// A path in back quotes is the end of a path of the repository: `queue/lib/meta.lua`.
 #[test]

@@ -68,7 +68,7 @@ pub struct Options {
         value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub visitors: u32,
     /// The metrics contract
-    #[arg(long, value_name = "FILE", default_value = "docs/METRICS.md")]
+    #[arg(long, value_name = "FILE", default_value = "docs/reference/metrics.md")]
     pub metrics: PathBuf,
     /// Which steps, of all in their order [default: all]
     #[arg(long, value_enum, value_name = "STEP,…", value_delimiter = ',')]

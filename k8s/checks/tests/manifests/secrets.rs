@@ -109,7 +109,7 @@ fn digests_in_the_configuration_are_those_of_the_keys() {
     }
 }
 
-/// Exactly what `docs/OPERATIONS.md` names; without a password a ping. The default user is
+/// Exactly what `docs/how-to/redis.md` names; without a password a ping. The default user is
 /// off, and may everything: Redis reads its file of writes with that user's permissions.
 #[test]
 fn the_stores_users_may_what_is_documented_and_no_more() {

@@ -208,27 +208,27 @@ fn the_shop_knows_what_it_is_given() {
     assert!(seen > 5);
 }
 
-/// The keys that the defaults mark as taken over by a restart only, such as `store.url`.
+/// The keys that the defaults mark as in effect after a restart only, such as `store.url`: with a
+/// line of their own, or of their section.
 fn keys_of_a_restart() -> BTreeSet<String> {
     let defaults = include_str!("../../../../services/config/default.toml");
-    let (mut section, mut whole, mut marked) = (String::new(), false, false);
+    let (mut section, mut all_marked, mut marked) = (String::new(), false, false);
     let mut keys = BTreeSet::new();
     for line in defaults.lines() {
-        let is_comment = line.starts_with("# ");
-        whole |= is_comment && line.contains("all (restart)");
-        marked |= is_comment && line.contains("(restart)") && !line.contains("except for");
+        marked |= line == "# Takes effect after a restart.";
+        let line = match line.strip_prefix('#') {
+            Some(rest) if rest.starts_with(|c: char| c == '[' || c.is_lowercase()) => rest,
+            Some(_) => continue,
+            None => line,
+        };
+        let is_marked = std::mem::take(&mut marked);
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             section = name.to_owned();
-            marked = whole;
-            whole = false;
-        } else if let Some((key, _)) = line.trim_start_matches('#').split_once(" = ")
-            && !is_comment
+            all_marked = is_marked;
+        } else if let Some((key, _)) = line.split_once(" = ")
+            && (is_marked || all_marked)
         {
-            let of_whole = ["store", "log"].contains(&section.as_str());
-            if marked || of_whole {
-                keys.insert(format!("{section}.{key}"));
-            }
-            marked = false;
+            keys.insert(format!("{section}.{key}"));
         }
     }
     keys

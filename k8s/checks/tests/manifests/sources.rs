@@ -3,6 +3,7 @@
 use std::{env, fs};
 
 use anteroom_k8s_checks::objects;
+use anteroom_testkit::docs;
 
 use crate::rendered::{k8s, rendered};
 
@@ -13,8 +14,8 @@ fn the_prometheus_rule_is_the_rules_file() {
     let file = k8s().join("../grafana/alerts/anteroom.rules.yaml");
     let rules = fs::read_to_string(&file).unwrap();
     let mut object = String::from(
-        "# grafana/alerts/anteroom.rules.yaml for the Prometheus Operator: a test holds the two \
-         equal.\napiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: \
+        "# grafana/alerts/anteroom.rules.yaml for the Prometheus Operator. A test compares both.\n\
+         apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: \
          anteroom\nspec:\n",
     );
     for line in rules.lines().filter(|line| !line.starts_with('#')) {
@@ -57,7 +58,7 @@ fn the_patch_of_a_plan_changes_the_rules_of_both_services() {
 /// What the autoscalers ask for is in the contract of metrics.
 #[test]
 fn metrics_that_scale_are_in_the_contract() {
-    let contract = fs::read_to_string(k8s().join("../docs/METRICS.md")).unwrap();
+    let contract = docs::read(docs::METRICS).text;
     for (overlay, kind) in [("keda", "ScaledObject"), ("hpa-requests", "HorizontalPodAutoscaler")] {
         let rendered = rendered(&format!("checks/overlays/{overlay}"));
         let text = rendered.find(kind, "admission").unwrap().to_string();

@@ -17,15 +17,15 @@ use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
 use crate::problem::{Code, Problem};
 
-/// Reports what came of a call to the target, or of several, and tells whether to take the
-/// fallback.
+/// Report the outcome of one or several calls to a target (circuit breaker).
 ///
-/// Without an `id` a report that is sent again counts again.
+/// Returns the window with the new outcomes, and whether to use the fallback. Without an `id`, a
+/// retry counts again.
 #[utoipa::path(
     post, path = "/v1/targets/{target}/outcomes", tag = "backends", operation_id = "record_outcome",
     request_body = OutcomeBody,
     responses(
-        (status = 200, description = "the window with it", body = TargetView),
+        (status = 200, description = "the window, with the new outcomes", body = TargetView),
         RecordProblems,
     ),
 )]
@@ -53,19 +53,21 @@ pub async fn record(
     Ok(Json(TargetView::new(rules, window)).into_response())
 }
 
-/// The body of a question for a permit: nothing.
+/// The body of a request for a permit: no fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = PermitQuestion)]
 #[serde(deny_unknown_fields)]
 pub struct PermitBody {}
 
-/// May the target be called? While it is half open, only `probes` calls at a time may, of all
-/// callers together, each with a permit that its outcome names.
+/// Ask for permission to call a target (circuit breaker).
+///
+/// While the target is half open, `probes` calls at a time are allowed, of all callers together.
+/// Each gets a permit: send it with the outcome.
 #[utoipa::path(
     post, path = "/v1/targets/{target}/permits", tag = "backends", operation_id = "ask_for_permit",
     request_body = PermitBody,
     responses(
-        (status = 200, description = "whether it may", body = PermitView),
+        (status = 200, description = "whether the call is allowed", body = PermitView),
         PermitProblems,
     ),
 )]
@@ -86,7 +88,9 @@ pub async fn permit(
     Ok(Json(view).into_response())
 }
 
-/// The window of a target. Counts nothing.
+/// Get the state of a target (circuit breaker).
+///
+/// Reads its window and counts nothing.
 #[utoipa::path(
     get, path = "/v1/targets/{target}", tag = "backends", operation_id = "target",
     responses((status = 200, description = "the window", body = LookView), LookProblems),

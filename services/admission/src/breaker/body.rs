@@ -8,15 +8,15 @@ use crate::http::identifier::Identifier;
 use crate::http::whole::whole_or_none;
 use crate::problem::Problem;
 
-/// What came of one call to the target (`success`), or of several (`successes`, `failures`).
+/// The outcome of one call to the target (`success`), or of several (`successes`, `failures`).
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[schema(as = Outcome)]
 #[serde(deny_unknown_fields)]
 pub struct OutcomeBody {
     /// Whether the one call succeeded.
     success: Option<bool>,
-    /// How many calls succeeded, 0 without; at least one succeeded or failed. Both together at most
-    /// 1 000 000, with `store = "log"` at most 100.
+    /// How many calls succeeded; 0 if you leave it out. Together with `failures` at least 1 and at
+    /// most 1 000 000, or 100 with `store = "log"`.
     #[serde(default, deserialize_with = "whole_or_none")]
     #[schema(maximum = 1_000_000)]
     successes: Option<u64>,
@@ -24,18 +24,19 @@ pub struct OutcomeBody {
     #[serde(default, deserialize_with = "whole_or_none")]
     #[schema(maximum = 1_000_000)]
     failures: Option<u64>,
-    /// Which replica reports, for `quorum`. Those without a name are one.
+    /// The replica that reports, for `quorum`. All reports without a name count as one replica.
     reporter: Option<Identifier>,
-    /// How long the call took, or each of them, in milliseconds.
+    /// How long the call took in milliseconds, or each of the calls.
     #[serde(default, deserialize_with = "whole_or_none")]
     #[schema(maximum = 3_600_000)]
     latency_ms: Option<u64>,
-    /// The permit that the call had. While the target is half open, an outcome with a permit
-    /// decides about it once, before the permit ends; one without does only while no permit is out.
+    /// The permit of the call. While the target is half open, an outcome with a permit counts as a
+    /// probe once, until the permit ends. An outcome without a permit counts as a probe only while
+    /// no permit is outstanding.
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     permit: Option<String>,
-    /// A name for this report: however often it is sent within one window, it
-    /// counts once. Without an id a report counts again each time.
+    /// The name of this report. A retry with the same name within one window counts once. Without
+    /// it, a retry counts again.
     id: Option<Identifier>,
 }
 

@@ -9,18 +9,18 @@ use utoipa::ToSchema;
 use crate::breaker::state::Degraded;
 use crate::durations::millis;
 
-/// Whether calls to a target go on.
+/// The state of a target (circuit breaker).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = TargetState)]
 #[serde(rename_all = "snake_case")]
 pub enum StateView {
-    /// It is healthy.
+    /// Healthy.
     Closed,
-    /// It was found unhealthy: take the fallback.
+    /// Unhealthy: use the fallback.
     Open,
-    /// A few calls find out whether it has recovered: take the fallback without a permit.
+    /// A few calls test whether it has recovered. Use the fallback for calls without a permit.
     HalfOpen,
-    /// The store is away, and nothing was known of it in the last five seconds.
+    /// Redis is down, and the last known state is more than 5 s old.
     Unknown,
 }
 
@@ -34,25 +34,25 @@ impl From<State> for StateView {
     }
 }
 
-/// The window of a target, and what follows.
+/// The window of a target, and its state.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Target)]
 pub struct TargetView {
-    /// The share of the outcomes in the window that were successes, 0 to 1; null without outcomes.
+    /// The share of successes among the outcomes in the window, 0 to 1; null without outcomes.
     #[schema(required = true, minimum = 0, maximum = 1)]
     pub success_rate: Option<f64>,
-    /// Outcomes in the window that were successes.
+    /// Successes in the window.
     pub successes: u64,
-    /// Outcomes in the window that were failures.
+    /// Failures in the window.
     pub failures: u64,
-    /// How long an outcome counts.
+    /// The length of the window in milliseconds: how long an outcome counts.
     pub window_ms: u64,
-    /// Whether to take the fallback.
+    /// Whether to use the fallback.
     pub fallback: bool,
-    /// Why.
+    /// The state of the target.
     pub state: StateView,
-    /// The store is away: this was known last, or nothing is known. What was reported may not be
-    /// counted.
+    /// True if Redis is down: the answer is the last known state, or unknown. Your report may not
+    /// have been counted.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub degraded: bool,
@@ -93,22 +93,22 @@ impl TargetView {
     }
 }
 
-/// A target as a look shows it.
+/// A target, with its latencies and reporters.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TargetLook)]
 pub struct LookView {
     #[serde(flatten)]
     target: TargetView,
-    /// The latency that half of the outcomes in the window with one did not exceed, as the upper
-    /// bound of its bucket; null without latencies.
+    /// The median latency in the window in milliseconds, as the upper bound of its histogram
+    /// bucket; null without latencies.
     #[schema(required = true, example = 100)]
     latency_p50_ms: Option<u64>,
-    /// The same of 95 in a hundred.
+    /// The 95th percentile of the latency, likewise.
     #[schema(required = true, example = 500)]
     latency_p95_ms: Option<u64>,
-    /// How many reporters were heard within the window, of at most 64 that are known.
+    /// How many reporters sent a report within the window; at most 64 are known.
     reporters: u64,
-    /// How old this is, in milliseconds: at most 1 000. Absent with `degraded`.
+    /// Age of this data in milliseconds: at most 1 000. Absent if `degraded`.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_ms: Option<u64>,
 }
@@ -137,22 +137,22 @@ impl LookView {
     }
 }
 
-/// Whether a call may be made.
+/// Whether a call is allowed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Permit)]
 pub struct PermitView {
-    /// Whether it may.
+    /// Whether the call is allowed.
     pub allowed: bool,
-    /// While the target is half open: to be named by the outcome of the call.
+    /// The permit, while the target is half open: send it with the outcome of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     pub permit: Option<String>,
-    /// When to ask again, if it may not.
+    /// Ask again after this many milliseconds, if the call is not allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// Why.
+    /// The state of the target.
     pub state: StateView,
-    /// The store is away: this follows from what was known last, or nothing is known.
+    /// True if Redis is down: the answer is the last known state, or unknown.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     pub degraded: bool,

@@ -65,9 +65,9 @@ impl Forwarding {
         if self.is_warning_due(now) {
             tracing::warn!(
                 %peer,
-                "a forwarding header from a peer that is not in admission.trusted_proxies is not \
-                 believed: joins_per_address and places_per_address count the peer's own \
-                 address. If the peer is your proxy, add it to trusted_proxies",
+                "a forwarding header is ignored, because the peer is not in \
+                 admission.trusted_proxies: joins_per_address and places_per_address count the \
+                 peer's own address. If the peer is your proxy, add it to trusted_proxies",
             );
         }
     }

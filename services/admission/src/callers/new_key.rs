@@ -20,13 +20,13 @@ pub const NAME: &str = "new-key";
 /// What the subcommand takes.
 pub fn command() -> Command {
     Command::new(NAME)
-        .about("Makes a key for the service port: prints it once, and what to configure")
+        .about("Make an API key for the service port; prints the key and its configuration")
         .arg(
             Arg::new("name")
                 .long("name")
                 .value_name("NAME")
                 .value_parser(name)
-                .help("Its name in the configuration and the audit log [default: the role]"),
+                .help("Name of the key in the configuration and the audit log [default: the role]"),
         )
         .arg(
             Arg::new("role")
@@ -34,7 +34,7 @@ pub fn command() -> Command {
                 .value_name("ROLE")
                 .value_parser(["backend", "operator"])
                 .default_value("backend")
-                .help("What its bearer is: only operators may call /v1/admin"),
+                .help("Role of the caller: only operators can call /v1/admin"),
         )
         .arg(
             Arg::new("scope")
@@ -42,7 +42,7 @@ pub fn command() -> Command {
                 .value_name("SCOPE")
                 .value_parser(scope)
                 .action(ArgAction::Append)
-                .help("What alone it may be used for, such as queues:concert; may be repeated [default: everything of the role]"),
+                .help("Restrict the key to this scope, e.g. queues:concert; repeatable [default: everything of the role]"),
         )
 }
 
@@ -68,8 +68,8 @@ fn print(
 ) -> io::Result<()> {
     let digest: String = digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
     writeln!(out, "{key}\n")?;
-    writeln!(out, "# That is the key, shown this once: it goes to its bearer, who sends")?;
-    writeln!(out, "# `Authorization: Bearer {KEY_PREFIX}…`. This goes into the configuration:")?;
+    writeln!(out, "# This is the key. It is shown only once. Give it to the caller, who sends")?;
+    writeln!(out, "# `Authorization: Bearer {KEY_PREFIX}…`. Add this to the configuration:")?;
     writeln!(out, "[keys.{name}]\ndigest = \"sha256:{digest}\"\nrole = \"{role}\"")?;
     let everything = if scopes.is_empty() { "   # everything of the role" } else { "" };
     writeln!(out, "scopes = {scopes:?}{everything}")?;

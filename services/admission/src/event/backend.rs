@@ -25,18 +25,19 @@ use crate::problem::{Code, Problem};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApplyBody {
-    /// Who applies; neither `.` nor `..`.
+    /// The visitor who applies, named by an id of yours; `.` and `..` are not allowed.
     visitor_id: Identifier,
 }
 
-/// Applies for a unit of the event, on behalf of a visitor. A visitor has one application to an
-/// event, for ever: asked again, it is the same.
+/// Apply for an item of the event, on behalf of a visitor.
+///
+/// Idempotent: a visitor has one application to an event, for ever.
 #[utoipa::path(
     post, path = "/v1/events/{event}/applications", tag = "backends", operation_id = "apply",
     request_body = ApplyBody,
     responses(
         (status = 202, description = "a new application", body = ApplicationView),
-        (status = 200, description = "the one that the visitor made", body = ApplicationView),
+        (status = 200, description = "the visitor's earlier application", body = ApplicationView),
         ApplyProblems,
     ),
 )]
@@ -73,7 +74,7 @@ pub async fn apply(
     Ok((status, Json(view)).into_response())
 }
 
-/// Where the application of a visitor stands.
+/// Get a visitor's application.
 #[utoipa::path(
     get, path = "/v1/events/{event}/applications/{visitor_id}", tag = "backends",
     operation_id = "application",
@@ -87,7 +88,9 @@ pub async fn status(
     of_visitor(&event, &visitor_in(path)?).await
 }
 
-/// The event as a whole: its stock, and how many applications stand where.
+/// Get an event.
+///
+/// Returns its stock, and the number of applications of each status.
 #[utoipa::path(
     get, path = "/v1/events/{event}", tag = "backends", operation_id = "event",
     responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),

@@ -17,7 +17,9 @@ use crate::problem::{Code, Problem};
 /// Carries the application token of a visitor.
 pub const APPLICATION: HeaderName = HeaderName::from_static("x-anteroom-application");
 
-/// My application, by the `application_token` that the backend got when it applied for me.
+/// Get your application.
+///
+/// Send the `application_token` that the backend got when it applied for the visitor.
 #[utoipa::path(
     get, path = "/v1/events/{event}/application", tag = "visitors", operation_id = "my_application",
     security(("application" = [])),

@@ -47,11 +47,14 @@ impl Routes for EventState {
         Some(match name {
             "event" => ("name of the event", document::name()),
             "visitor_id" => match Identifier::schema() {
-                RefOr::T(Schema::Object(rule)) => ("who applied", rule.into()),
+                RefOr::T(Schema::Object(rule)) => ("the visitor who applied", rule.into()),
                 _ => return None,
             },
-            "after" => ("the number behind which the page begins", number(0, MAX_AMOUNT)),
-            "limit" => ("how many at most", number(1, MAX_DEAD)),
+            "after" => (
+                "the page begins after this number: `next` of the page before",
+                number(0, MAX_AMOUNT),
+            ),
+            "limit" => ("the maximum number on the page", number(1, MAX_DEAD)),
             _ => return None,
         })
     }

@@ -28,19 +28,21 @@ use crate::problem::{Code, Problem};
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AddStockBody {
-    /// How many units, in digits: without a fraction or an exponent.
+    /// The number of items: a whole number, in digits only.
     #[serde(deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_i64)]
     add: u64,
-    /// Names the call: a repeat within 24 hours adds nothing more.
+    /// The name of this call. A retry with the same name within 24 h adds nothing.
     operation_id: Identifier,
 }
 
-/// Gives the event more units. Those who were told that it is sold out stay so.
+/// Add stock to an event.
+///
+/// Visitors who already got the answer sold out stay sold out.
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/stock", tag = "operators", operation_id = "add_stock",
     request_body = AddStockBody,
-    responses((status = 200, description = "they are given", body = StockView), StockProblems),
+    responses((status = 200, description = "the stock is added", body = StockView), StockProblems),
 )]
 pub async fn add_stock(
     Operator { entry, entity: event }: Operator<EventState>,
@@ -64,8 +66,10 @@ pub async fn add_stock(
     Ok(Json(StockView { stock }).into_response())
 }
 
-/// The dead letters, in the order of the applications, page by page: `next` of one page is `after`
-/// of the next, until it is null.
+/// List the failed applications (dead letters).
+///
+/// In the order of the applications, page by page. To read on, send `next` of a page as `after`
+/// until it is null.
 #[utoipa::path(
     get, path = "/v1/admin/events/{event}/dead", tag = "operators",
     operation_id = "list_dead_letters",
@@ -80,13 +84,15 @@ pub async fn dead(
     Ok(Json(DeadLettersView::from(found)).into_response())
 }
 
-/// Has all dead letters tried again, first in line in their old order and with all their attempts:
-/// as many as one call has time for. What dies again meanwhile stays dead. Call it again while
-/// `dead` is not 0.
+/// Retry all failed applications (dead letters).
+///
+/// They go to the front of the line in their old order, with all attempts restored. One call
+/// retries as many as it has time for: repeat it while `dead` is not 0. An application that fails
+/// again meanwhile stays a dead letter.
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/retry", tag = "operators",
     operation_id = "retry_dead_letters",
-    responses((status = 202, description = "they are tried again", body = RetriedView),
+    responses((status = 202, description = "they are retried", body = RetriedView),
         LookProblems),
 )]
 pub async fn retry_all_dead(
@@ -97,12 +103,13 @@ pub async fn retry_all_dead(
     Ok((StatusCode::ACCEPTED, Json(RetriedView { retried, dead })).into_response())
 }
 
-/// Has a dead letter tried again, first in line in its old order and with all its attempts. The
-/// same again when it is being tried already.
+/// Retry a failed application (dead letter).
+///
+/// It goes to the front of the line in its old order, with all attempts restored. Idempotent.
 #[utoipa::path(
     post, path = "/v1/admin/events/{event}/dead/{visitor_id}/retry", tag = "operators",
     operation_id = "retry_dead_letter",
-    responses((status = 202, description = "it is tried again"), StatusProblems),
+    responses((status = 202, description = "it is retried"), StatusProblems),
 )]
 pub async fn retry_dead(
     Operator { entry, entity: event }: Operator<EventState>,
@@ -116,13 +123,14 @@ pub async fn retry_dead(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// Gives a dead letter up: it has failed for good. Its unit goes to the first who waits, else back
-/// to the stock. A visitor whose id is `retry` is `%72etry` here: the other path is that of the
-/// call for all.
+/// Give up a failed application (dead letter).
+///
+/// It has failed permanently. Its item goes to the next applicant, or back to the stock. Write the
+/// visitor id `retry` as `%72etry`: without that, the path is that of the call that retries all.
 #[utoipa::path(
     delete, path = "/v1/admin/events/{event}/dead/{visitor_id}", tag = "operators",
     operation_id = "give_up_dead_letter",
-    responses((status = 204, description = "it has failed for good"), StatusProblems),
+    responses((status = 204, description = "it has failed permanently"), StatusProblems),
 )]
 pub async fn give_up(
     Operator { entry, entity: event }: Operator<EventState>,

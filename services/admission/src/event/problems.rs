@@ -8,12 +8,15 @@ use crate::queue::problems::TOKEN;
 codes! {
     /// What the event itself refuses.
     EVENT by Rule;
-    /// No event of that name is configured.
-    UNKNOWN_EVENT = NOT_FOUND, "unknown_event", "There is no such event";
-    /// No unit is left, or as many have applied as may.
-    SOLD_OUT = CONFLICT, "sold_out", "The event is sold out";
-    /// Applications are not taken yet, or not any more.
-    EVENT_NOT_OPEN = SERVICE_UNAVAILABLE, "event_not_open", "The event takes no applications now";
+    /// No event of this name is configured.
+    UNKNOWN_EVENT = NOT_FOUND, "unknown_event", "There is no such event",
+        No, "Check the name, and `[events.NAME]` in the configuration.";
+    /// No item is left, or as many visitors have applied as are allowed.
+    SOLD_OUT = CONFLICT, "sold_out", "The event is sold out",
+        No, "Tell the visitor. An operator can add stock.";
+    /// The event does not take applications yet, or has ended.
+    EVENT_NOT_OPEN = SERVICE_UNAVAILABLE, "event_not_open", "The event takes no applications now",
+        Later, "Retry after `Retry-After`, if it is there.";
 }
 
 problems! {

@@ -9,20 +9,20 @@ use utoipa::ToSchema;
 
 use crate::durations::{millis, moment};
 
-/// Where an application stands.
+/// The status of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ApplicationStatus)]
 #[serde(rename_all = "snake_case")]
 pub enum StatusView {
-    /// It waits to be issued.
+    /// It waits for its item.
     Pending,
-    /// It is being issued, or tried again later.
+    /// An issuer is handing out its item, or will retry.
     Claimed,
-    /// It has its unit.
+    /// The visitor has the item.
     Issued,
-    /// No unit was left for it.
+    /// No item was left.
     SoldOut,
-    /// It could not be issued. Not the end: an operator may have it tried again.
+    /// The item could not be handed out. Not final: an operator can retry it.
     Failed,
 }
 
@@ -30,22 +30,23 @@ pub enum StatusView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Application)]
 pub struct ApplicationView {
-    /// Where it stands.
+    /// The status of the application.
     pub status: StatusView,
-    /// While it is pending: 1 is next.
+    /// Its position while it is pending: 1 is next.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub position: Option<u64>,
-    /// When it was issued.
+    /// When the item was handed out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     pub issued_at: Option<String>,
-    /// The code, when the event issues codes.
+    /// The code, if the event hands out codes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// When to ask again.
+    /// Poll again after this many milliseconds.
     pub poll_after_ms: u64,
-    /// With it the visitor may ask: as `x-anteroom-application` on the public port.
+    /// Give it to the visitor: with it, as `x-anteroom-application`, the visitor reads this on the
+    /// public port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application_token: Option<String>,
 }
@@ -96,37 +97,37 @@ fn poll_after(application: &Application, random: f64) -> Duration {
     even.mul_f64(0.8 + 0.4 * random).clamp(least, most)
 }
 
-/// An event as a whole.
+/// An event (limited-stock give-away).
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event)]
 pub struct EventView<'a> {
-    /// Its name.
+    /// The name of the event.
     event: &'a str,
-    /// Units given since the event was born.
+    /// Items added since the event was created.
     stock: u64,
-    /// Units issued.
+    /// Items handed out.
     issued: u64,
-    /// Applications that wait to be issued.
+    /// Applications that wait for their item.
     pending: u64,
-    /// Applications that are being issued.
+    /// Applications whose item an issuer is handing out.
     claimed: u64,
-    /// Applications that could not be issued: dead letters, and those that were given up.
+    /// Applications that failed: dead letters, and those that an operator gave up.
     failed: u64,
-    /// Of these, dead letters, which an operator may have tried again.
+    /// Failed applications that an operator can retry (dead letters); part of `failed`.
     dead: u64,
-    /// Accepted applications for which no unit was left.
+    /// Accepted applications that found no item left.
     sold_out: u64,
-    /// Codes that are left to be given out.
+    /// Codes that are left.
     codes: u64,
-    /// From when on applications are taken.
+    /// The time from which visitors can apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     opens_at: Option<String>,
-    /// From when on none are.
+    /// The time from which they no longer can.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = "date-time")]
     ends_at: Option<String>,
-    /// How old this is, in milliseconds: at most 1 000 while Redis is up.
+    /// Age of this data in milliseconds: at most 1 000 while Redis is up.
     age_ms: u64,
 }
 
@@ -150,38 +151,38 @@ impl<'a> EventView<'a> {
     }
 }
 
-/// What more stock came to.
+/// The stock of an event.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Stock)]
 pub struct StockView {
-    /// Units given since the event was born, as the first call of this name left them.
+    /// Items added since the event was created. A retry returns the result of the first call.
     pub stock: u64,
 }
 
-/// What became of dead letters that are tried again.
+/// The result of retrying dead letters.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RetriedDeadLetters)]
 pub struct RetriedView {
-    /// How many are tried again.
+    /// How many are retried.
     pub retried: u64,
     /// How many dead letters are left.
     pub dead: u64,
 }
 
-/// A dead letter.
+/// A failed application (dead letter).
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeadLetter)]
 pub struct DeadLetterView {
     /// The number of the application.
     sequence: u64,
-    /// Who applied.
+    /// The visitor who applied.
     visitor_id: String,
     /// How many attempts failed.
     attempts: u64,
-    /// When the last failed.
+    /// When the last attempt failed.
     #[schema(format = "date-time", required = true)]
     died_at: Option<String>,
-    /// What went wrong with it.
+    /// The error of the last attempt.
     error: String,
 }
 
@@ -189,9 +190,9 @@ pub struct DeadLetterView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = DeadLetters)]
 pub struct DeadLettersView {
-    /// In the order of the applications.
+    /// Failed applications, in the order in which visitors applied.
     dead: Vec<DeadLetterView>,
-    /// `after` of the next page; null at the end.
+    /// Send it as `after` to get the next page; null at the end.
     #[schema(required = true)]
     next: Option<u64>,
 }

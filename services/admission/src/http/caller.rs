@@ -19,6 +19,9 @@ use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
 use crate::entities::{Listed, name_in};
 use crate::problem::{Code, Problem};
 
+/// So many names are shown to a caller that asks for another one.
+const MOST_NAMES: usize = 20;
+
 /// A backend, or an operator, that may touch the entity of the path.
 pub struct Backend<T>(pub Arc<T>);
 
@@ -66,7 +69,7 @@ impl AnyBackend {
     /// The entity of this name, if the caller may touch it.
     pub fn entity<T: Listed>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem> {
         let live = app.live();
-        let entity = T::of(&live.in_force).get(name).ok_or_else(|| Problem::new(T::UNKNOWN))?;
+        let entity = T::of(&live.in_force).get(name).ok_or_else(|| unknown::<T>(&live, &self.0))?;
         self.0.touches(T::Kind::SECTION, name)?;
         Ok(entity)
     }
@@ -130,8 +133,24 @@ fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Pr
 
 /// Looked up only for a known caller: strangers do not learn what there is.
 fn entity<T: Listed>(live: &LiveConfig, caller: &Caller, uri: &Uri) -> Result<Arc<T>, Problem> {
-    let entity = T::of(&live.in_force).at(uri.path())?;
+    let found = T::of(&live.in_force).at(uri.path());
+    let entity = found.map_err(|problem| match problem.code() {
+        code if code == T::UNKNOWN => unknown::<T>(live, caller),
+        _ => problem,
+    })?;
     // There is one, so the path has its name.
     caller.touches(T::Kind::SECTION, name_in::<T>(uri.path()).unwrap_or_default())?;
     Ok(entity)
+}
+
+/// No entity has this name. A known caller is shown the names that it may use.
+fn unknown<T: Listed>(live: &LiveConfig, caller: &Caller) -> Problem {
+    let names = T::of(&live.in_force).names().into_iter();
+    let usable = names.filter(|name| caller.touches(T::Kind::SECTION, name).is_ok());
+    let usable: Vec<_> = usable.take(MOST_NAMES).collect();
+    let section = T::Kind::SECTION;
+    Problem::new(T::UNKNOWN).detail(match usable.is_empty() {
+        true => format!("No [{section}.NAME] is configured that this key may use."),
+        false => format!("Configured in [{section}.NAME]: {}.", usable.join(", ")),
+    })
 }

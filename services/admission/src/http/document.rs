@@ -11,10 +11,11 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{
     ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
-use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required};
+use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required, Schema};
 use utoipa::{Modify, Path};
 
 use crate::entities::Routes;
+use crate::problem::code::all_codes;
 use crate::problem::{Code, ProblemBody};
 
 /// How refusals with these codes stand in the document: by status, which `status` says.
@@ -74,14 +75,14 @@ problems! {
     info(
         title = "Anteroom: public port",
         description =
-            "Join a queue, wait, pass. Refusals are application/problem+json; decide by `code`.",
+            "Join a queue, wait, enter. Refusals are application/problem+json; decide by `code`.",
         license(name = "Apache-2.0"),
     ),
     components(schemas(ProblemBody)),
     modifiers(&Tokens),
     tags(
-        (name = "visitors", description = "What a visitor calls with its token"),
-        (name = "gateways", description = "What a gateway asks about a visitor"),
+        (name = "visitors", description = "Calls of a visitor, with its token"),
+        (name = "gateways", description = "Calls of a gateway: authorize a request"),
         (name = "page", description = "The waiting page"),
     ),
 )]
@@ -99,8 +100,8 @@ pub struct PublicDocument;
     components(schemas(ProblemBody)),
     modifiers(&Keys),
     tags(
-        (name = "backends", description = "What the protected service calls"),
-        (name = "operators", description = "What operators call"),
+        (name = "backends", description = "Calls of your backend and the protected service"),
+        (name = "operators", description = "Calls of operators"),
     ),
 )]
 pub struct ServiceDocument;
@@ -113,16 +114,16 @@ impl Modify for Tokens {
         let components = document.components.get_or_insert_default();
         let token = ApiKeyValue::with_description(
             "x-anteroom-token",
-            "the token of a join; also as `Authorization: Bearer art1.…`",
+            "the token from a join; also as `Authorization: Bearer art1.…`",
         );
         components.add_security_scheme("token", SecurityScheme::ApiKey(ApiKey::Header(token)));
         let cookie = ApiKeyValue::with_description(
             "__Host-anteroom_{queue}",
-            "the same token, as browsers carry it",
+            "the same token, as browsers send it",
         );
         let application = ApiKeyValue::with_description(
             "x-anteroom-application",
-            "the application_token of an application to an event",
+            "the `application_token` of an application to an event",
         );
         let application = SecurityScheme::ApiKey(ApiKey::Header(application));
         components.add_security_scheme("application", application);
@@ -138,7 +139,7 @@ impl Modify for Keys {
         let components = document.components.get_or_insert_default();
         let key = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
-            .description(Some("a key, `ark1.…`, as anteroom-admission new-key makes one"))
+            .description(Some("an API key, `ark1.…`; make one with `anteroom-admission new-key`"))
             .build();
         components.add_security_scheme("key", SecurityScheme::Http(key));
     }
@@ -203,6 +204,21 @@ pub fn text(pattern: &str) -> ObjectBuilder {
 pub fn number(least: u64, most: u64) -> ObjectBuilder {
     let number = ObjectBuilder::new().schema_type(Type::Integer);
     number.minimum(Some(least as f64)).maximum(Some(most as f64))
+}
+
+/// Names all codes where the document describes the member `code` of a refusal.
+pub fn list_codes(document: &mut OpenApi) {
+    let schemas = document.components.as_mut().map(|it| &mut it.schemas);
+    let Some(RefOr::T(Schema::Object(problem))) = schemas.and_then(|it| it.get_mut("Problem"))
+    else {
+        return;
+    };
+    if let Some(RefOr::T(Schema::Object(code))) = problem.properties.get_mut("code") {
+        let codes: Vec<_> = all_codes().map(|code| format!("`{}`", code.name())).collect();
+        let description = code.description.get_or_insert_default();
+        description.push_str(" Later versions can add codes. Now: ");
+        description.push_str(&codes.join(", "));
+    }
 }
 
 /// Adds the documentation of a route that the router does not know by itself.

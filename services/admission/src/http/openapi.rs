@@ -19,7 +19,7 @@ pub const PATH: &str = "/openapi.json";
 
 pub use __path_route as Documented;
 
-/// This document.
+/// Get this OpenAPI document.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "documentation", operation_id = "openapi",
     responses(

@@ -18,10 +18,9 @@ use crate::limit::metrics::Counted;
 use crate::limit::state::LimitState;
 use crate::problem::{Cause, Code, Problem};
 
-/// Takes units of a limit, if there are so many.
+/// Check a rate limit, and take units.
 ///
-/// While the store is away it is answered all the same, by `on_store_error` of the limit, and says
-/// `degraded`.
+/// While Redis is down, `on_store_error` of the limit decides, and the answer has `degraded`.
 #[utoipa::path(
     post, path = "/v1/limits/{limit}/check", tag = "backends", operation_id = "check_limit",
     request_body = CheckBody,
@@ -64,9 +63,9 @@ pub async fn check(
     }
 }
 
-/// Takes units of several limits, all or none.
+/// Check several rate limits, and take units of all or none.
 ///
-/// While the store is away it is answered all the same: refused, if one of the limits is `closed`.
+/// While Redis is down, the call is refused if one of the limits has `on_store_error = "closed"`.
 #[utoipa::path(
     post, path = "/v1/limits/check", tag = "backends", operation_id = "check_limits",
     request_body = ChecksBody,

@@ -7,21 +7,22 @@ use crate::http::extract::objects;
 use crate::http::identifier::Identifier;
 use crate::http::whole::whole;
 
-/// One check.
+/// A check of a limit.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckBody {
-    /// Whose units they are.
+    /// Whose units to take: a user, an address, an API client.
     pub key: Identifier,
-    /// How many units it takes, in digits, at most `limit`, and 100 of a `log`. 0 takes none, and
-    /// asks whether there is one.
+    /// The number of units to take, in digits: at most `limit`, and at most 100 with `algorithm =
+    /// "log"`. 0 takes none, and checks whether one is left.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,
-    /// The key unless set. Limit, group and key name what is counted.
+    /// The group of the key; the key itself if you leave it out. Units are counted for each limit,
+    /// group and key.
     pub group: Option<Identifier>,
-    /// The name of this call among those of its limit and group: a repeat within one window is told
-    /// the same and takes nothing. Without it a call that is sent again counts again.
+    /// The name of this call, within its limit and group. A retry with the same name within one
+    /// window returns the same answer and takes nothing. Without it, a retry takes units again.
     pub id: Option<Identifier>,
 }
 
@@ -29,13 +30,13 @@ pub struct CheckBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChecksBody {
-    /// 1 to 16, of different limits or keys, all of the same group.
+    /// 1 to 16 checks, of different limits or keys, all of the same group.
     #[serde(deserialize_with = "objects")]
     #[schema(min_items = 1, max_items = 16)]
     pub checks: Vec<CheckOf>,
-    /// The name of this call among those of its group and limits: a repeat within the longest of
-    /// the windows is told the same and takes nothing. Without it a call that is sent again counts
-    /// again.
+    /// The name of this call, within its group and limits. A retry with the same name within the
+    /// longest of the windows returns the same answer and takes nothing. Without it, a retry takes
+    /// units again.
     pub id: Option<Identifier>,
 }
 
@@ -46,24 +47,25 @@ pub struct CheckOf {
     /// The name of the limit.
     #[schema(pattern = "^[a-z0-9-]{1,40}$", example = "login")]
     pub limit: String,
-    /// Whose units they are.
+    /// Whose units to take: a user, an address, an API client.
     pub key: Identifier,
-    /// How many units it takes, in digits, at most `limit`; those of all `log` limits of the call
-    /// are at most 100. 0 takes none, and asks whether there is one.
+    /// The number of units to take, in digits, at most `limit`. All limits of the call with
+    /// `algorithm = "log"` together: at most 100. 0 takes none, and checks whether one is left.
     #[serde(default = "one", deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 100_000_000, default = 1)]
     pub cost: u64,
-    /// The key unless set. All checks of a call have the same.
+    /// The group of the key; the key itself if you leave it out. All checks of a call have the same
+    /// group.
     pub group: Option<Identifier>,
 }
 
-/// What an operator forgets.
+/// The key to reset.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetBody {
-    /// The key of the checks.
+    /// The key.
     pub key: Identifier,
-    /// Their group; the key unless set.
+    /// The group of the key; the key itself if you leave it out.
     pub group: Option<Identifier>,
 }
 

@@ -14,13 +14,14 @@ use crate::http::extract::JsonBody;
 use crate::limit::state::LimitState;
 use crate::problem::Problem;
 
-/// Forgets what a key has taken of a limit: all units are there again. The same again when there is
-/// nothing.
+/// Reset a key of a limit.
+///
+/// All its units are available at once. Idempotent.
 #[utoipa::path(
     post, path = "/v1/admin/limits/{limit}/forget", tag = "operators",
     operation_id = "forget_limit_key",
     request_body = ForgetBody,
-    responses((status = 204, description = "forgotten"), ForgetProblems),
+    responses((status = 204, description = "the key is reset"), ForgetProblems),
 )]
 pub async fn forget(
     State(app): State<Arc<App>>,

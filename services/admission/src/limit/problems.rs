@@ -7,11 +7,13 @@ use crate::problem::edge::{BODY, CALLER, REPEATED, VALUE};
 codes! {
     /// What a check may meet.
     LIMIT by Rule;
-    /// No limit of that name is configured.
-    UNKNOWN_LIMIT = NOT_FOUND, "unknown_limit", "There is no such limit";
-    /// The checks of one call are of several groups.
+    /// No limit of this name is configured.
+    UNKNOWN_LIMIT = NOT_FOUND, "unknown_limit", "There is no such limit",
+        No, "Check the name, and `[limits.NAME]` in the configuration.";
+    /// The checks of one call belong to several groups.
     GROUPS_DIFFER = UNPROCESSABLE_ENTITY, "groups_differ",
-        "All checks of a call must have the same group";
+        "All checks of a call must have the same group",
+        No, "Send the same `group` with each check of the call.";
 }
 
 problems! {

@@ -18,41 +18,42 @@ use crate::limit::state::LimitState;
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-/// What a limit says.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = LimitCheck)]
 pub struct CheckView {
-    /// Whether it allows it.
+    /// Whether the call is allowed.
     pub allowed: bool,
-    /// How many units there are in a window.
+    /// The number of units in a window.
     #[schema(minimum = 1, example = 5)]
     pub limit: u32,
-    /// How many are left; 0 in a degraded answer, which cannot know.
+    /// The number of units left. 0 in a degraded answer, because it is unknown.
     #[schema(example = 4)]
     pub remaining: u32,
-    /// Until all of them are there again, in milliseconds, if none are taken meanwhile.
+    /// Milliseconds until all units are available, if no more are taken.
     #[schema(example = 60_000)]
     pub reset_ms: u64,
-    /// Until it would be allowed, in milliseconds, if none are taken meanwhile; 0 when it is.
+    /// Milliseconds until the call would be allowed, if no more units are taken. 0 if it is
+    /// allowed.
     #[schema(example = 0)]
     pub retry_after_ms: u64,
-    /// True where a limit in shadow would have refused.
+    /// True if a limit in shadow mode would have refused the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shadow: Option<bool>,
-    /// True where the store was away, and `on_store_error` decided.
+    /// True if Redis was down and `on_store_error` decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub degraded: Option<bool>,
 }
 
-/// What several checks are told: the tightest of them, and each in their order.
+/// The result of several checks: the tightest one, and each of them in the order of the request.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LimitChecks)]
 pub struct ChecksView {
-    /// Whether all of it is allowed. The figures are those of the check with the fewest units left;
-    /// when it is refused, of the one that refuses longest.
+    /// Whether the whole call is allowed. The figures are those of the check with the fewest units
+    /// left. If the call is refused, they are those of the check that refuses longest.
     #[serde(flatten)]
     pub tightest: CheckView,
-    /// Each check. Where the call is refused, `allowed` tells which of them were not the reason.
+    /// Each check. If the call is refused, `allowed` shows which checks were not the reason.
     pub results: Vec<CheckView>,
 }
 

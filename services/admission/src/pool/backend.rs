@@ -25,7 +25,9 @@ pub struct HoldPath {
     hold_id: String,
 }
 
-/// What is in the pool, and which options it can pay.
+/// Get a pool.
+///
+/// Returns its sums, and whether the balance covers each option.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}", tag = "backends", operation_id = "pool",
     responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
@@ -35,7 +37,9 @@ pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem
     Ok(Json(PoolView::new(&seen.snapshot, seen.age())).into_response())
 }
 
-/// Reserves an amount for `hold_ttl`; then it goes back into the balance, unless it is settled.
+/// Create a hold: reserve an amount.
+///
+/// After `hold_ttl` the amount returns to the balance, unless you settle the hold before.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds", tag = "backends", operation_id = "hold",
     request_body = AmountOrOption,
@@ -50,7 +54,9 @@ pub async fn hold(
     Ok((StatusCode::CREATED, Json(HoldView::from(hold))).into_response())
 }
 
-/// Where a hold stands. It is known for a day past its end.
+/// Get a hold.
+///
+/// A hold can be read until 1 day after its end.
 #[utoipa::path(
     get, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends", operation_id = "look_at_hold",
     responses((status = 200, description = "the hold", body = HoldLookView), LookProblems),
@@ -64,7 +70,7 @@ pub async fn look(
     Ok(Json(HoldLookView::from(found)).into_response())
 }
 
-/// Lets a hold last for a full `hold_ttl` from now.
+/// Extend a hold to a full `hold_ttl` from now.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/extend", tag = "backends",
     operation_id = "extend_hold",
@@ -78,8 +84,9 @@ pub async fn extend(
     Ok(Json(HoldLookView::from(hold)).into_response())
 }
 
-/// Pays an amount of a hold, and frees the rest. One that has ended is paid while the balance
-/// covers it. The same again for the same amount.
+/// Settle a hold: pay an amount of it and release the rest.
+///
+/// A hold that has ended is still paid if the balance covers it. Idempotent for the same amount.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/holds/{hold_id}/settle", tag = "backends",
     operation_id = "settle_hold",
@@ -98,11 +105,13 @@ pub async fn settle(
     Ok(Json(view).into_response())
 }
 
-/// Ends a hold, and pays nothing. The same again when it is cancelled, or has ended.
+/// Cancel a hold.
+///
+/// Nothing is paid. Idempotent, also for a hold that has expired.
 #[utoipa::path(
     delete, path = "/v1/pools/{pool}/holds/{hold_id}", tag = "backends",
     operation_id = "cancel_hold",
-    responses((status = 204, description = "it reserves nothing"), CancelProblems),
+    responses((status = 204, description = "the hold reserves nothing"), CancelProblems),
 )]
 pub async fn cancel(
     Backend(pool): Backend<PoolState>,
@@ -112,7 +121,7 @@ pub async fn cancel(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Pays at once: a hold and its settlement in one.
+/// Pay at once (draw): a hold and its settlement in one call.
 #[utoipa::path(
     post, path = "/v1/pools/{pool}/draws", tag = "backends", operation_id = "draw",
     request_body = AmountOrOption,

@@ -22,7 +22,7 @@ pub struct AmountOrOptionBody {
     pub operation_id: Identifier,
 }
 
-/// One of two bodies: an amount, or an option that names it.
+/// Either an amount, or an option that names the amount.
 #[derive(ToSchema)]
 #[schema(as = Asked)]
 #[serde(untagged)]
@@ -32,21 +32,21 @@ pub enum AmountOrOption {
     Option(OptionBody),
 }
 
-/// An amount is to be reserved or paid.
+/// Reserve or pay an amount.
 #[derive(ToSchema)]
 #[schema(as = AskedAmount)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the derive alone")]
 pub struct AmountBody {
-    /// So many units, in digits: without a fraction or an exponent.
+    /// The amount in units: a whole number, in digits only.
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     amount: u64,
-    /// The name of this call, among the draws or the holds of its pool: a repeat within 24 h is
-    /// told the first answer, and changes nothing.
+    /// The name of this call. Draws and holds of a pool have names of their own. A retry with the
+    /// same name within 24 h returns the first answer and changes nothing.
     operation_id: Identifier,
 }
 
-/// The most that an option pays is to be reserved or paid.
+/// Reserve or pay the maximum of an option.
 #[derive(ToSchema)]
 #[schema(as = AskedOption)]
 #[serde(deny_unknown_fields)]
@@ -55,8 +55,8 @@ pub struct OptionBody {
     /// The name of an option of the pool.
     #[schema(pattern = "^[a-z0-9-]{1,40}$")]
     option: String,
-    /// The name of this call, among the draws or the holds of its pool: a repeat within 24 h is
-    /// told the first answer, and changes nothing.
+    /// The name of this call. Draws and holds of a pool have names of their own. A retry with the
+    /// same name within 24 h returns the first answer and changes nothing.
     operation_id: Identifier,
 }
 
@@ -80,25 +80,26 @@ impl AmountOrOptionBody {
     }
 }
 
-/// What is to be paid of a hold.
+/// How much of a hold to pay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettleBody {
-    /// So many units, in digits, at most what is held; 0 pays nothing.
+    /// The amount in units, in digits, at most what the hold reserves; 0 pays nothing.
     #[serde(deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
 }
 
-/// What an operator puts in.
+/// A deposit.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FundsBody {
-    /// So many units, in digits.
+    /// The amount in units, in digits.
     #[serde(deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     pub amount: u64,
-    /// The name of this call: a repeat within 24 h is told the first answer, and puts nothing in.
+    /// The name of this call. A retry with the same name within 24 h returns the first answer and
+    /// deposits nothing.
     pub operation_id: Identifier,
 }
 

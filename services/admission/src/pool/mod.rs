@@ -50,9 +50,12 @@ impl Routes for PoolState {
         let of_ledger = |limit: ObjectBuilder| limit.default(Some(DEFAULT_LINES.into()));
         Some(match name {
             "pool" => ("name of the pool", document::name()),
-            "hold_id" => ("the hold", text("^[A-Za-z0-9_-]{22}$")),
-            "after" => ("the number behind which the page begins", number(0, MAX_AMOUNT)),
-            "limit" => ("how many movements at most", of_ledger(number(1, MAX_LINES))),
+            "hold_id" => ("the id of the hold", text("^[A-Za-z0-9_-]{22}$")),
+            "after" => (
+                "the page begins after this number: `next` of the page before",
+                number(0, MAX_AMOUNT),
+            ),
+            "limit" => ("the maximum number on the page", of_ledger(number(1, MAX_LINES))),
             _ => return None,
         })
     }

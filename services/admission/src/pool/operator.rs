@@ -20,11 +20,13 @@ use crate::problem::{Code, Problem};
 /// How many movements a page shows by default.
 pub const DEFAULT_LINES: u64 = 100;
 
-/// Puts money in.
+/// Deposit into a pool (budget).
+///
+/// Safe to retry with the same `operation_id`.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/funds", tag = "operators", operation_id = "fund_pool",
     request_body = FundsBody,
-    responses((status = 200, description = "put in", body = BalanceView), FundProblems),
+    responses((status = 200, description = "deposited", body = BalanceView), FundProblems),
 )]
 pub async fn fund(
     Operator { entry, entity: pool }: Operator<PoolState>,
@@ -38,8 +40,10 @@ pub async fn fund(
     Ok(Json(view).into_response())
 }
 
-/// Lets money move again after a change of the store's primary. Look at the pool, its ledger and
-/// what was paid outside before: the latest movements may be lost.
+/// Confirm a pool after a change of the Redis primary.
+///
+/// Until then the pool accepts no reservations and payments. Before you confirm, compare the pool
+/// and its ledger with the payments that you made: the latest movements can be lost.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/confirm", tag = "operators", operation_id = "confirm_pool",
     responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
@@ -59,11 +63,11 @@ pub async fn confirm(
 /// Which part of the ledger to show.
 pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
 
-/// The movements of a pool in order, page by page.
+/// Read the ledger of a pool.
 ///
-/// `next` of one page is `after` of the next, until it is null. Those older than `ledger_keep` are
-/// summed up in `opening`. For the newest, look at `last_seq` first, and then behind a number that
-/// is as many less.
+/// In order, page by page. To read on, send `next` of a page as `after` until it is null. Movements
+/// older than `ledger_keep` are summed up in `opening`. To get the newest n movements, read
+/// `last_seq` first, and then send `last_seq` − n as `after`.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
     params(("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
@@ -77,10 +81,10 @@ pub async fn ledger(
     Ok(Json(LedgerView::from(ledger)).into_response())
 }
 
-/// Recomputes what the pool has from its ledger.
+/// Audit a pool: recompute its sums from the ledger.
 ///
-/// It may take five minutes, ends when the caller goes away, and is 503 `overloaded` while another
-/// of the same pool is under way in this process.
+/// Can take 5 minutes, and stops if you close the connection. While this process already audits the
+/// same pool it returns 503 `overloaded`.
 #[utoipa::path(
     post, path = "/v1/admin/pools/{pool}/audit", tag = "operators", operation_id = "audit_pool",
     responses((status = 200, description = "what was found", body = AuditView), PoolProblems),

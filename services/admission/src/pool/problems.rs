@@ -10,27 +10,38 @@ use crate::problem::{Code, Problem};
 codes! {
     /// What the pool itself refuses.
     POOL by Rule;
-    /// No pool of that name is configured.
-    UNKNOWN_POOL = NOT_FOUND, "unknown_pool", "There is no such pool";
-    /// There is no such hold, or it ended more than a day ago.
-    UNKNOWN_HOLD = NOT_FOUND, "unknown_hold", "There is no such hold";
-    /// The pool has no option of that name.
-    UNKNOWN_OPTION = UNPROCESSABLE_ENTITY, "unknown_option", "The pool has no such option";
+    /// No pool of this name is configured.
+    UNKNOWN_POOL = NOT_FOUND, "unknown_pool", "There is no such pool",
+        No, "Check the name, and `[pools.NAME]` in the configuration.";
+    /// The hold does not exist, or ended more than a day ago.
+    UNKNOWN_HOLD = NOT_FOUND, "unknown_hold", "There is no such hold",
+        No, "Check the `hold_id`.";
+    /// The pool has no option of this name.
+    UNKNOWN_OPTION = UNPROCESSABLE_ENTITY, "unknown_option", "The pool has no such option",
+        No, "Use a name of `options` in `GET /v1/pools/{pool}`.";
     /// The balance does not cover the amount.
-    INSUFFICIENT_BALANCE = CONFLICT, "insufficient_balance", "The balance does not cover the amount";
-    /// The hold is over, and the balance does not cover the amount any more.
-    HOLD_EXPIRED = CONFLICT, "hold_expired", "The hold has ended";
-    /// The hold was settled, for another amount.
-    HOLD_SETTLED = CONFLICT, "hold_settled", "The hold was settled";
+    INSUFFICIENT_BALANCE = CONFLICT, "insufficient_balance",
+        "The balance does not cover the amount",
+        No, "Ask for less, or deposit funds. Holds that expire return to the balance.";
+    /// The hold has expired, and the balance no longer covers the amount.
+    HOLD_EXPIRED = CONFLICT, "hold_expired", "The hold has ended",
+        No, "Make a new hold or draw.";
+    /// The hold was settled for another amount.
+    HOLD_SETTLED = CONFLICT, "hold_settled", "The hold was settled",
+        No, "Read the hold with GET: it shows the amount that was paid.";
     /// The hold was cancelled.
-    HOLD_CANCELLED = CONFLICT, "hold_cancelled", "The hold was cancelled";
-    /// All that was ever put in would be more than 2^53 - 1.
-    AMOUNT_TOO_LARGE = UNPROCESSABLE_ENTITY, "amount_too_large", "The sum would be too large";
-    /// The store's primary has changed, and no operator has confirmed the pool.
+    HOLD_CANCELLED = CONFLICT, "hold_cancelled", "The hold was cancelled",
+        No, "Make a new hold.";
+    /// The funds that were ever deposited would exceed 2^53 − 1.
+    AMOUNT_TOO_LARGE = UNPROCESSABLE_ENTITY, "amount_too_large", "The sum would be too large",
+        No, "Deposit less.";
+    /// The Redis primary has changed, and no operator has confirmed the pool.
     POOL_UNCONFIRMED = SERVICE_UNAVAILABLE, "pool_unconfirmed",
-        "No money moves until an operator confirms the pool";
-    /// The store's user lacks `+info`, without which the pool would be unconfirmed again at once.
-    PRIMARY_UNSEEN = CONFLICT, "primary_unseen", "The store's user needs the permission +info";
+        "No money moves until an operator confirms the pool",
+        Later, "Operators: compare the newest movements, then `POST /v1/admin/pools/{pool}/confirm`.";
+    /// The Redis user has no permission for `INFO`, so the pool could not stay confirmed.
+    PRIMARY_UNSEEN = CONFLICT, "primary_unseen", "The Redis user needs the permission +info",
+        No, "Give the Redis user `+info`, then confirm the pool.";
 }
 
 /// The refusal as a caller gets it.

@@ -8,23 +8,24 @@ use utoipa::ToSchema;
 
 use crate::durations::{millis, moment};
 
-/// A pool: funded = balance + held + paid.
+/// A pool (budget): funded = balance + held + paid.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Pool)]
 pub struct PoolView {
-    /// Units to be given out.
+    /// Units that are available.
     balance: u64,
-    /// Units that holds have reserved.
+    /// Units that holds reserve.
     held: u64,
-    /// Units ever paid.
+    /// Units paid, in all.
     paid: u64,
-    /// Units ever put in.
+    /// Units deposited, in all.
     funded: u64,
-    /// Whether no money moves until an operator confirms, after a change of the store's primary.
+    /// Whether the pool is blocked after a change of the Redis primary, until an operator confirms
+    /// it.
     unconfirmed: bool,
     /// The options of the pool, by name.
     options: Vec<OptionView>,
-    /// How old this is, in milliseconds: at most 1 000 while Redis is up.
+    /// Age of this data in milliseconds: at most 1 000 while Redis is up.
     age_ms: u64,
 }
 
@@ -32,11 +33,11 @@ pub struct PoolView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PoolOption)]
 pub struct OptionView {
-    /// Its name.
+    /// The name.
     name: String,
-    /// The most that it pays.
+    /// The maximum that it pays.
     amount: u64,
-    /// Whether the balance covers that.
+    /// Whether the balance covers this amount.
     available: bool,
 }
 
@@ -61,18 +62,18 @@ impl PoolView {
     }
 }
 
-/// A hold that was given.
+/// A new hold (reservation).
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Hold)]
 pub struct HoldView {
-    /// Its name.
+    /// The name.
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     hold_id: String,
-    /// What it reserves.
+    /// The amount that it reserves.
     amount: u64,
-    /// How long it still lasts; 0 when it is over, which a repeat is told of an ended hold.
+    /// Milliseconds until the hold ends. A retry for a hold that has ended returns 0.
     expires_in_ms: u64,
-    /// The balance after it.
+    /// The balance afterwards.
     balance: u64,
 }
 
@@ -87,18 +88,18 @@ impl From<pool::Hold> for HoldView {
     }
 }
 
-/// A hold as it is now.
+/// The present state of a hold.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = HoldLook)]
 pub struct HoldLookView {
     /// `held`, `settled`, `cancelled` or `expired`.
     #[schema(pattern = "^(held|settled|cancelled|expired)$", example = "held")]
     state: &'static str,
-    /// What it reserved.
+    /// The amount that it reserved.
     amount: u64,
-    /// How long it still lasts; 0 when it is over.
+    /// Milliseconds until the hold ends; 0 if it has ended.
     expires_in_ms: u64,
-    /// What was paid of it, if it was settled.
+    /// The amount that was paid, if the hold was settled.
     #[serde(skip_serializing_if = "Option::is_none")]
     settled: Option<u64>,
 }
@@ -118,27 +119,27 @@ impl From<pool::HoldView> for HoldLookView {
     }
 }
 
-/// What was paid or put in, and the balance after it.
+/// The amount paid or deposited, and the balance afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Balance)]
 pub struct BalanceView {
-    /// What was paid, or put in.
+    /// The amount paid or deposited.
     pub amount: u64,
-    /// The balance after it.
+    /// The balance afterwards.
     pub balance: u64,
 }
 
-/// Where the money is.
+/// The sums of a pool.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PoolSums)]
 pub struct SumsView {
-    /// Units to be given out.
+    /// Units that are available.
     balance: u64,
-    /// Units that holds have reserved.
+    /// Units that holds reserve.
     held: u64,
-    /// Units ever paid.
+    /// Units paid, in all.
     paid: u64,
-    /// Units ever put in.
+    /// Units deposited, in all.
     funded: u64,
 }
 
@@ -149,45 +150,46 @@ impl From<pool::Sums> for SumsView {
     }
 }
 
-/// A part of a ledger.
+/// A page of a ledger.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Ledger)]
 pub struct LedgerView {
-    /// The last movement that is summed up, and not shown any more; 0 when there is none.
+    /// The last movement that is summed up in `opening` and no longer listed; 0 if there is none.
     opening_seq: u64,
-    /// What all up to it come to.
+    /// The sums after that movement.
     opening: SumsView,
-    /// The last movement of all: `after` somewhat less than it shows the newest.
+    /// The number of the newest movement. To list the newest movements, send a slightly smaller
+    /// number as `after`.
     last_seq: u64,
-    /// Movements, in order.
+    /// The movements, in order.
     movements: Vec<MovementView>,
-    /// The number behind which the next page begins; null at the end.
+    /// Send it as `after` to get the next page; null at the end.
     #[schema(required = true)]
     next: Option<u64>,
 }
 
-/// One movement.
+/// A movement of a ledger.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Movement)]
 pub struct MovementView {
-    /// Its number.
+    /// The number of the movement.
     seq: u64,
     /// `funded`, `held`, `settled`, `cancelled`, `expired` or `drawn`.
     kind: &'static str,
-    /// What was put in, reserved or paid.
+    /// The amount deposited, reserved or paid.
     amount: u64,
-    /// What a hold that is over had reserved until then.
+    /// The amount that the hold had reserved, if this movement ended a hold.
     released: u64,
-    /// The balance after it.
+    /// The balance afterwards.
     balance: u64,
-    /// When, by the store's clock; null for a moment that RFC 3339 cannot write.
+    /// The time, by the clock of Redis; null if RFC 3339 cannot express it.
     #[schema(required = true, format = DateTime)]
     at: Option<String>,
-    /// Which hold, if any.
+    /// The hold, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(pattern = "^[A-Za-z0-9_-]{22}$")]
     hold_id: Option<String>,
-    /// Which draw, or funds, by the name that the caller gave.
+    /// The `operation_id` of the draw or deposit.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation_id: Option<String>,
 }
@@ -215,19 +217,19 @@ impl From<pool::Ledger> for LedgerView {
     }
 }
 
-/// What a pool has by its ledger, and by itself.
+/// The sums of a pool: as recomputed from its ledger, and as stored.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = PoolAudit)]
 pub struct AuditView {
-    /// Whether both say the same, no movement is missing, and funded = balance + held + paid.
+    /// Whether both agree, no movement is missing, and funded = balance + held + paid.
     holds: bool,
-    /// By the ledger.
+    /// The sums recomputed from the ledger.
     computed: SumsView,
-    /// By the pool itself.
+    /// The sums as stored.
     kept: SumsView,
-    /// Movements read.
+    /// How many movements were read.
     movements: u64,
-    /// Movements that are missing.
+    /// How many movements are missing.
     missing: u64,
 }
 

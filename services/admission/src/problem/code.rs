@@ -8,6 +8,10 @@ use std::fmt;
 
 use http::StatusCode;
 
+use crate::entities::{Entity as _, Served};
+use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, REPEATED, VALUE};
+use crate::problem::store::STORE;
+
 /// Why a request was refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Code {
@@ -15,6 +19,28 @@ pub struct Code {
     name: &'static str,
     title: &'static str,
     raised_by: RaisedBy,
+    reference: &'static Reference,
+}
+
+/// What the reference of errors has of a code beside its title.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// When the code is returned, in lines.
+    pub meaning: &'static [&'static str],
+    pub retry: Retry,
+    /// What the caller does. It is also the `detail` of a refusal that has none of its own.
+    pub remedy: &'static str,
+}
+
+/// Whether the same request can succeed later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// It fails in the same way until something else changes.
+    No,
+    /// After `Retry-After`.
+    Later,
+    /// At once, with the same id: the call can have had its effect.
+    SameId,
 }
 
 /// Who refuses.
@@ -31,19 +57,24 @@ pub(crate) enum RaisedBy {
 macro_rules! codes {
     (
         $(#[$group_doc:meta])* $group:ident by $raised_by:ident;
-        $($(#[$doc:meta])* $code:ident = $status:ident, $name:literal, $title:literal;)*
+        $($(#[doc = $meaning:literal])+ $code:ident = $status:ident, $name:literal, $title:literal,
+            $retry:ident, $remedy:literal;)*
     ) => {
         impl $crate::problem::Code {
-            $($(#[$doc])* pub const $code: Self = Self::new(
+            $($(#[doc = $meaning])+ pub const $code: Self = Self::new(
                 http::StatusCode::$status,
                 $name,
                 $title,
                 $crate::problem::code::RaisedBy::$raised_by,
+                &$crate::problem::code::Reference {
+                    meaning: &[$($meaning),+],
+                    retry: $crate::problem::code::Retry::$retry,
+                    remedy: $remedy,
+                },
             );)*
         }
 
         $(#[$group_doc])*
-        #[cfg_attr(not(test), allow(dead_code, reason = "some are listed by the tests only"))]
         pub const $group: &[$crate::problem::Code] = &[$($crate::problem::Code::$code,)*];
     };
 }
@@ -55,8 +86,9 @@ impl Code {
         name: &'static str,
         title: &'static str,
         raised_by: RaisedBy,
+        reference: &'static Reference,
     ) -> Self {
-        Self { status, name, title, raised_by }
+        Self { status, name, title, raised_by, reference }
     }
 
     /// The status of the answer, except at the gate (see [`Code::gate_status`]).
@@ -72,6 +104,11 @@ impl Code {
     /// What it means, for people.
     pub fn title(self) -> &'static str {
         self.title
+    }
+
+    /// What the caller does.
+    pub fn remedy(self) -> &'static str {
+        self.reference.remedy
     }
 
     /// The status at the gate. Gateways turn anything but 401 and 403 into an error of their own,
@@ -95,25 +132,21 @@ impl fmt::Debug for Code {
     }
 }
 
+/// Every code of every group.
+pub fn all_codes() -> impl Iterator<Item = Code> {
+    fn add<K: Served>(groups: &mut Vec<&[Code]>) {
+        groups.extend(K::State::CODES);
+    }
+    let mut groups = vec![ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED];
+    anteroom_core::for_each_kind!(add(&mut groups));
+    groups.into_iter().flatten().copied()
+}
+
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::entities::{Entity as _, Served};
-    use crate::problem::edge::{ADDRESS, ANY, BODY, CALLER, REPEATED, VALUE};
-    use crate::problem::store::STORE;
-
-    /// Every code of every group.
-    pub fn all_codes() -> impl Iterator<Item = Code> {
-        fn add<K: Served>(groups: &mut Vec<&[Code]>) {
-            groups.extend(K::State::CODES);
-        }
-        let mut groups = vec![ANY, ADDRESS, BODY, VALUE, CALLER, STORE, REPEATED];
-        anteroom_core::for_each_kind!(add(&mut groups));
-        groups.into_iter().flatten().copied()
-    }
-
     #[test]
     fn every_code_has_its_own_name_and_an_error_status() {
         let names: HashSet<_> = all_codes().map(Code::name).collect();
@@ -134,12 +167,73 @@ pub(super) mod tests {
         );
     }
 
-    #[test]
-    fn every_code_is_in_the_readme_with_its_status() {
-        let readme = include_str!("../../../../README.md");
-        for code in all_codes() {
-            let row = format!("| `{}` | {} |", code.name(), code.status().as_u16());
-            assert!(readme.contains(&row), "{row}");
+    /// The page `docs/reference/errors.md`.
+    fn reference() -> String {
+        let mut page = String::from(REFERENCE_HEAD);
+        let mut codes: Vec<_> = all_codes().collect();
+        codes.sort_by_key(|code| (code.status().as_u16(), code.name()));
+        for code in &codes {
+            let (name, status) = (code.name(), code.status().as_u16());
+            page += &format!("| [`{name}`](#{name}) | {status} | {} |\n", code.title());
         }
+        page += "\n";
+        for code in &codes {
+            let Reference { meaning, retry, remedy } = code.reference;
+            let meaning = meaning.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+            let retry = match retry {
+                Retry::No => "No. The same request fails until something else changes.",
+                Retry::Later => "Yes, after `Retry-After`.",
+                Retry::SameId => {
+                    "Yes, at once. Use the same token, key or id: the call can have had \
+                    its effect."
+                }
+            };
+            page += &format!(
+                "## `{}`\n\n{}, status {}. {meaning}\n\n- **Retry?** {retry}\n- **What to do:** {remedy}\n\n",
+                code.name(),
+                code.title(),
+                code.status().as_u16(),
+            );
+        }
+        page.truncate(page.trim_end().len());
+        page + "\n"
+    }
+
+    const REFERENCE_HEAD: &str = "\
+# Errors
+
+Every error of the public and the service port is `application/problem+json` (RFC 9457). Decide by `code`: it is stable.
+`title` and `detail` are for people, and can change. `docs` is the address of the entry on this page.
+
+```json
+{
+  \"type\": \"urn:anteroom:problem:queue_full\",
+  \"title\": \"The queue is full\",
+  \"status\": 503,
+  \"code\": \"queue_full\",
+  \"detail\": \"Retry after `Retry-After`.\",
+  \"docs\": \"https://github.com/anteroom/anteroom/blob/main/docs/reference/errors.md#queue_full\",
+  \"retry_after_ms\": 12000
+}
+```
+
+| member | when | meaning |
+|---|---|---|
+| `type`, `title`, `status`, `code` | always | The error. `status` is the status of the answer. |
+| `detail` | always | What is wrong with this request, or what to do. |
+| `docs` | unless [`docs_url`](configuration.md#admissiondocs_url) is `\"\"` | The entry of this error. |
+| `reason` | `place_gone` | Why the place ended: `completed`, `left`, `unclaimed`, `expired`, `abandoned`, `evicted`, `lost`, `ended`. |
+| `retry_after_ms` | when a retry makes sense | When to ask again. The header `Retry-After` has the same in whole seconds. |
+
+At the gateway check (`…/authorize`) the status of a refusal is always 401 or 403, with the same codes. Gateways turn
+other statuses into errors of their own, and some let a 5xx pass.
+
+| code | status | title |
+|---|---|---|
+";
+
+    #[test]
+    fn the_reference_of_errors_is_generated() {
+        anteroom_testkit::docs::is_generated("docs/reference/errors.md", &reference());
     }
 }

@@ -6,67 +6,84 @@ use super::code::codes;
 codes! {
     /// What any call may answer, whatever it is.
     ANY by Service;
-    /// The request is malformed outside its body: a parameter, a header, the path.
-    BAD_REQUEST = BAD_REQUEST, "bad_request", "The request is malformed";
-    /// A fault on our side.
-    INTERNAL = INTERNAL_SERVER_ERROR, "internal", "Something went wrong on our side";
-    /// Past a cap on connections, concurrency or calls in flight; nothing was done.
-    OVERLOADED = SERVICE_UNAVAILABLE, "overloaded", "Too many requests at the moment";
-    /// The request took longer than `request_timeout`.
-    REQUEST_TIMEOUT = GATEWAY_TIMEOUT, "request_timeout", "The request took too long";
+    /// A parameter, a header or the path is malformed, or two lines of one header differ.
+    BAD_REQUEST = BAD_REQUEST, "bad_request", "The request is malformed",
+        No, "Correct what `detail` names.";
+    /// Anteroom failed. The log has a line with the request id.
+    INTERNAL = INTERNAL_SERVER_ERROR, "internal", "Internal error",
+        Later, "Retry with the same id. If it continues, report the log line with this request id.";
+    /// A cap on connections, requests or waiting Redis calls is reached. Nothing was changed.
+    OVERLOADED = SERVICE_UNAVAILABLE, "overloaded", "Too many requests at the moment",
+        Later, "Retry after `Retry-After`. Operators: start more replicas of admission.";
+    /// The request took longer than `request_timeout`. It can have had its effect.
+    REQUEST_TIMEOUT = GATEWAY_TIMEOUT, "request_timeout", "The request took too long",
+        SameId, "Retry with the same token, key or id.";
 }
 
 codes! {
     /// What the router refuses, and calls that name something which may not be there.
     ADDRESS by Service;
-    /// No such resource.
-    NOT_FOUND = NOT_FOUND, "not_found", "There is nothing at this address";
-    /// The address is right, the method is not.
-    METHOD_NOT_ALLOWED = METHOD_NOT_ALLOWED, "method_not_allowed", "The method is not allowed here";
+    /// The path, or what it names, does not exist.
+    NOT_FOUND = NOT_FOUND, "not_found", "There is nothing at this address",
+        No, "Compare the path with the API document at `/openapi.json`. An empty handle or id \
+            makes such a path too.";
+    /// The path exists, but not with this method.
+    METHOD_NOT_ALLOWED = METHOD_NOT_ALLOWED, "method_not_allowed", "The method is not allowed here",
+        No, "Use a method of the header `Allow`.";
 }
 
 codes! {
     /// What a call that takes a JSON body may answer.
     BODY by Service;
-    /// The body is not the JSON that the call takes; the detail names the field.
-    INVALID_BODY = BAD_REQUEST, "invalid_body", "The body is not what this call takes";
+    /// The body is not the JSON that the call takes. `detail` names the field.
+    INVALID_BODY = BAD_REQUEST, "invalid_body", "The body is not what this call takes",
+        No, "Correct the field that `detail` names.";
     /// The body did not arrive in time.
-    BODY_TIMEOUT = REQUEST_TIMEOUT, "body_timeout", "The body did not arrive in time";
+    BODY_TIMEOUT = REQUEST_TIMEOUT, "body_timeout", "The body did not arrive in time",
+        Later, "Send head and body together.";
     /// The body is longer than 16 KiB.
-    BODY_TOO_LARGE = PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large";
-    /// The body is not declared as JSON.
+    BODY_TOO_LARGE = PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large",
+        No, "Send a shorter body.";
+    /// The request does not declare its body as JSON.
     UNSUPPORTED_MEDIA_TYPE = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
-        "The body must be application/json";
+        "The body must be application/json",
+        No, "Send the header `Content-Type: application/json`.";
 }
 
 codes! {
     /// What the values in a body may meet.
     VALUE by Service;
-    /// A field of the body holds a value that its rule forbids; the detail names both.
-    INVALID_VALUE = UNPROCESSABLE_ENTITY, "invalid_value", "A value is not allowed";
+    /// A field of the body has a value that its rule forbids. `detail` names both.
+    INVALID_VALUE = UNPROCESSABLE_ENTITY, "invalid_value", "A value is not allowed",
+        No, "Correct the value that `detail` names.";
 }
 
 codes! {
     /// What any call with an id may answer.
     REPEATED by Rule;
-    /// An earlier call with the same id had another payload.
-    OPERATION_MISMATCH = CONFLICT, "operation_mismatch", "The id was used for another call";
+    /// An earlier call with the same `id` or `operation_id` had another payload.
+    OPERATION_MISMATCH = CONFLICT, "operation_mismatch", "The id was used for another call",
+        No, "Use a new id for a new operation, or send the first payload.";
 }
 
 codes! {
     /// What any call of the service port may answer: it knows its callers.
     CALLER by Service;
-    /// The service port needs a key and none came.
-    KEY_MISSING = UNAUTHORIZED, "key_missing", "No key was sent";
-    /// The key is not one of the configured ones.
-    KEY_INVALID = UNAUTHORIZED, "key_invalid", "The key is not valid";
-    /// The key's role or scopes do not cover this call.
-    KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The key does not allow this call";
-    /// A request that came through a proxy reached the service port, which has no keys.
+    /// The service port needs an API key and none was sent.
+    KEY_MISSING = UNAUTHORIZED, "key_missing", "No API key was sent",
+        No, "Send `Authorization: Bearer ark1.…`. Make a key with `anteroom-admission new-key`.";
+    /// The API key is not one of the configured keys.
+    KEY_INVALID = UNAUTHORIZED, "key_invalid", "The API key is not valid",
+        No, "Check that `[keys.NAME]` has the digest of this key, and that the key is complete.";
+    /// The role or the scopes of the API key do not cover this call.
+    KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The API key does not allow this call",
+        No, "Use a key with the role and scope that the call needs.";
+    /// A request that came through a proxy reached a service port without keys.
     FORWARDED_REFUSED = FORBIDDEN, "forwarded_refused",
-        "Forwarded requests are refused on this port";
-    /// A changing call authenticated by cookie, or any call while there are no keys, came from
-    /// another site.
+        "Forwarded requests are refused on this port",
+        No, "Configure API keys, or call the port directly on loopback.";
+    /// Another site sent a changing call with the cookie, or any call while there are no keys.
     ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
-        "The request came from an origin that is not allowed";
+        "The request came from an origin that is not allowed",
+        No, "Add the origin to `allowed_origins`, or send the token in `x-anteroom-token`.";
 }

@@ -9,8 +9,10 @@ pub mod retry;
 pub mod store;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -23,6 +25,15 @@ use anteroom_core::queue::GoneReason;
 use crate::durations::{millis, whole_seconds};
 
 pub use self::code::Code;
+
+/// The page that explains errors. One for the process: a refusal is made where no configuration is
+/// at hand.
+static DOCS_URL: ArcSwapOption<String> = ArcSwapOption::const_empty();
+
+/// Sets the page that explains errors; empty for none.
+pub fn set_docs_url(page: &str) {
+    DOCS_URL.store((!page.is_empty()).then(|| Arc::new(page.to_owned())));
+}
 
 /// The body of a refusal, as the API document shows it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -37,12 +48,16 @@ pub struct ProblemBody<'a> {
     status: u16,
     /// The stable code: what a caller decides by.
     code: &'static str,
-    /// What was wrong with this very request, for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<&'a str>,
-    /// Why a place is gone: completed, left, unclaimed, expired, abandoned, evicted, lost or ended.
+    /// What was wrong with this request, or what to do, for people.
+    detail: &'a str,
+    /// Why a place has ended: completed, left, unclaimed, expired, abandoned, evicted, lost or
+    /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    /// The page that explains this error.
+    #[schema(example = "https://docs.example/errors.md#not_ready")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    docs: Option<String>,
     /// When to ask again, in milliseconds; `Retry-After` says the same in whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
@@ -98,7 +113,7 @@ impl Problem {
         self
     }
 
-    /// What was wrong with this request; empty if the title says it all.
+    /// What was wrong with this request; empty if the remedy of the code says it all.
     pub fn detail_text(&self) -> &str {
         self.0.detail.as_deref().unwrap_or_default()
     }
@@ -164,8 +179,9 @@ impl IntoResponse for Problem {
             title: inner.code.title(),
             status: status.as_u16(),
             code: inner.code.name(),
-            detail: inner.detail.as_deref(),
+            detail: inner.detail.as_deref().unwrap_or(inner.code.remedy()),
             reason: inner.reason.map(GoneReason::name),
+            docs: DOCS_URL.load().as_deref().map(|page| format!("{page}#{}", inner.code.name())),
             retry_after_ms: inner.retry_after.map(millis),
         };
         // Strings and numbers only: this cannot fail, and an empty body would still carry the
@@ -194,7 +210,7 @@ impl IntoResponse for Problem {
 mod tests {
     use http_body_util::BodyExt as _;
 
-    use super::code::tests::all_codes;
+    use super::code::all_codes;
     use super::*;
 
     async fn body(response: Response) -> serde_json::Value {
@@ -223,7 +239,7 @@ mod tests {
             body(response).await,
             serde_json::json!({
                 "type": "urn:anteroom:problem:place_gone",
-                "title": "The place is gone",
+                "title": "The place has ended",
                 "status": 410,
                 "code": "place_gone",
                 "detail": "join again",

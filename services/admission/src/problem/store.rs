@@ -9,10 +9,13 @@ use super::{Code, Problem, retry};
 codes! {
     /// What any call that asks the store may answer.
     STORE by Service;
-    /// The store is away; nothing was done.
-    STORE_UNAVAILABLE = SERVICE_UNAVAILABLE, "store_unavailable", "The store is not available";
-    /// The store did not answer; the call may have had its effect. Asking again is harmless.
-    EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown", "The effect of the call is not known";
+    /// Redis is down or refuses. Nothing was changed.
+    STORE_UNAVAILABLE = SERVICE_UNAVAILABLE, "store_unavailable", "Redis is not available",
+        Later, "Retry after `Retry-After`. Places are kept.";
+    /// Redis did not answer. The call can have had its effect.
+    EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
+        "It is not known whether the call had its effect",
+        SameId, "Retry with the same token, Idempotency-Key or id.";
 }
 
 impl From<Error> for Problem {

@@ -27,7 +27,7 @@ use crate::queue::views::queue::QueueView;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackendJoin {
-    /// Whom the backend speaks for; neither `.` nor `..`.
+    /// The visitor, named by an id of yours; `.` and `..` are not allowed.
     visitor_id: Identifier,
 }
 
@@ -37,15 +37,17 @@ pub struct PlacePath {
     place: String,
 }
 
-/// Joins on a visitor's behalf: the place of this visitor, the one it has or a new one.
+/// Join on behalf of a visitor.
 ///
-/// The token in the answer is the visitor's: hand it over as it is.
+/// Returns the visitor's present place, or a new one. Idempotent for each `visitor_id`.
+///
+/// Give the token in the answer to the visitor unchanged.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "backends", operation_id = "join_on_behalf",
     request_body = BackendJoin,
     responses(
         (status = 201, description = "a new place", body = PlaceView<'static>),
-        (status = 200, description = "the same place again", body = PlaceView<'static>),
+        (status = 200, description = "the visitor already has this place", body = PlaceView<'static>),
         BackendJoinProblems,
     ),
 )]
@@ -62,7 +64,9 @@ pub async fn join(
     Ok(view.response(if joined.created { StatusCode::CREATED } else { StatusCode::OK }))
 }
 
-/// Lets a visitor's session live longer, by the handle that authorize gave.
+/// Extend a visitor's session.
+///
+/// The path names the place by its handle: the `x-anteroom-place` header of authorize.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/places/{place}/renew", tag = "backends",
     operation_id = "renew_place",
@@ -79,12 +83,14 @@ pub async fn renew(
     Ok(visits::view(&queue, &place).response(StatusCode::OK))
 }
 
-/// Finishes a visitor's session, by the handle that authorize gave: the slot is free at once. The
-/// same again when already gone.
+/// Finish a visitor's session.
+///
+/// The slot is free at once. Idempotent. The path names the place by its handle: the
+/// `x-anteroom-place` header of authorize.
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/places/{place}", tag = "backends",
     operation_id = "finish_place",
-    responses((status = 204, description = "gone"), KeyProblems),
+    responses((status = 204, description = "the place has ended"), KeyProblems),
 )]
 pub async fn finish(
     Backend(queue): Backend<QueueState>,
@@ -94,7 +100,9 @@ pub async fn finish(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The public state of a queue: at most a second old, five if Redis is down.
+/// Get the public state of a queue.
+///
+/// At most 1 s old, or 5 s if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),

@@ -32,17 +32,17 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JoinBody {
-    /// What a trusted backend signed for a visitor it knows.
+    /// The signed identity of a visitor: your backend signs it for a visitor that it knows.
     #[serde(default)]
     assertion: Option<String>,
 }
 
-/// Joins the queue.
+/// Join the queue.
 ///
-/// With an assertion: the place of the visitor it names. With a valid token: its place. If that
-/// place has ended and a backend had signed the visitor's identity, the answer is
-/// `assertion_missing`. Else: the place of the `Idempotency-Key`, or a new place if there is none.
-/// A browser gets its token as a cookie, other clients get it in the body.
+/// With an assertion, returns the place of the visitor that it names. With a valid token, returns
+/// the place of the token. If that place has ended and its visitor was identified, returns
+/// `assertion_missing`. In all other cases returns the place of the `Idempotency-Key`, or a new
+/// place. Browsers get the token as a cookie, other clients in the body.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/tokens", tag = "visitors",
     params(("Idempotency-Key" = Option<String>, Header)),
@@ -50,7 +50,7 @@ pub struct JoinBody {
     security((), ("token" = []), ("cookie" = [])),
     responses(
         (status = 201, description = "a new place", body = PlaceView<'static>),
-        (status = 200, description = "the same place again", body = PlaceView<'static>),
+        (status = 200, description = "the visitor already has this place", body = PlaceView<'static>),
         JoinProblems,
     ),
 )]
@@ -144,7 +144,9 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
     }
 }
 
-/// My place; also the heartbeat. Never claims.
+/// Get your place in line.
+///
+/// Also the heartbeat: poll after `poll_after_ms`. Never enters: call `claim` for that.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token", tag = "visitors",
     security(("token" = []), ("cookie" = [])),
@@ -156,7 +158,9 @@ pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
     Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
 }
 
-/// Takes the turn: ready → active. An active place stays as it is.
+/// Enter: change a ready place to active.
+///
+/// Safe to retry: an active place stays active.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/claim", tag = "visitors",
     security(("token" = []), ("cookie" = [])),
@@ -169,7 +173,9 @@ pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
     Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
 }
 
-/// Lets the session live longer: until min(now + `session_ttl`, claimed + `session_max`).
+/// Extend the session.
+///
+/// The new end is now + `session_ttl`, at most `session_max` after the visitor entered.
 #[utoipa::path(
     post, path = "/v1/queues/{queue}/token/renew", tag = "visitors",
     security(("token" = []), ("cookie" = [])),
@@ -182,11 +188,13 @@ pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
     Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
 }
 
-/// Leaves the line, or finishes: the slot is free at once. The same again when already gone.
+/// Leave the line, or finish the visit.
+///
+/// The slot is free at once. Idempotent.
 #[utoipa::path(
     delete, path = "/v1/queues/{queue}/token", tag = "visitors",
     security(("token" = []), ("cookie" = [])),
-    responses((status = 204, description = "gone"), LeaveProblems),
+    responses((status = 204, description = "the place has ended"), LeaveProblems),
 )]
 pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
     visitor.may_change()?;
@@ -199,7 +207,9 @@ pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
     Ok(response)
 }
 
-/// The public state of a queue: at most a second old, five if Redis is down.
+/// Get the public state of a queue.
+///
+/// At most 1 s old, or 5 s if Redis is down.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}", tag = "visitors",
     responses((status = 200, description = "the state", body = QueueView<'static>), QueueProblems),

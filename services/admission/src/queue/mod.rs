@@ -79,20 +79,26 @@ impl Routes for QueueState {
         let of_line = |limit: ObjectBuilder| limit.default(Some(DEFAULT_PLACES.into()));
         Some(match name {
             "queue" => ("name of the queue", self::name()),
-            "place" => ("the `x-anteroom-place` of authorize", text("^[A-Za-z0-9_-]{40}$")),
+            "place" => (
+                "the place handle: the `x-anteroom-place` header of authorize",
+                text("^[A-Za-z0-9_-]{40}$"),
+            ),
             "Idempotency-Key" => (
-                "at least 128 random bits, made before the join; as secret as the token",
+                "at least 128 random bits, made before the join; keep it as secret as the token",
                 text("^[!-~]{22,128}$"),
             ),
-            "ticket" => ("the number of the place", number(1, MAX_TICKET)),
+            "ticket" => ("the ticket number", number(1, MAX_TICKET)),
             "state" => (
                 "only places in this state",
                 ObjectBuilder::new()
                     .schema_type(Type::String)
                     .enum_values(Some(Status::ALL.map(Status::name))),
             ),
-            "after" => ("the ticket behind which the page begins", number(0, MAX_TICKET)),
-            "limit" => ("how many places at most", of_line(number(1, MAX_PLACES))),
+            "after" => (
+                "the page begins after this ticket: `next` of the page before",
+                number(0, MAX_TICKET),
+            ),
+            "limit" => ("the maximum number on the page", of_line(number(1, MAX_PLACES))),
             _ => return None,
         })
     }

@@ -21,13 +21,13 @@ pub struct Part {
     limit: u64,
 }
 
-/// The line in order, page by page: who holds a place, since when, and its handle.
+/// List the places of a queue.
 ///
-/// `next` of one page is `after` of the next, until it is null. A page may hold fewer places than
-/// `limit`, even none, although the line goes on: what has ended is passed over, of ready or active
-/// places no more than 200 of both are looked at, and a page ends early where tickets stand far
-/// apart. Whoever holds a place while all pages are read, in the state that is asked for, is on
-/// exactly one of them.
+/// In ticket order, page by page. To read on, send `next` of a page as `after` until it is null. A
+/// page can have fewer places than `limit`, even none, before the line ends: ended places are
+/// skipped, a page reads at most 200 ready and active places, and it ends early in a large gap
+/// between tickets. A place that has the requested state while you read all pages is on exactly one
+/// of them.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/places", tag = "operators", operation_id = "list_places",
     params(

@@ -15,41 +15,59 @@ use crate::problem::store::STORE;
 codes! {
     /// What the token of a place, or who shows it, may meet.
     TOKEN by Rule;
-    /// No token came with a call that needs one.
-    TOKEN_MISSING = UNAUTHORIZED, "token_missing", "No token was sent";
-    /// The token was not signed by us for this queue or event.
-    TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here";
+    /// The call needs a token and none was sent.
+    TOKEN_MISSING = UNAUTHORIZED, "token_missing", "No token was sent",
+        No, "Join with `POST …/tokens`, then send the token in `x-anteroom-token` or the cookie \
+            of the queue.";
+    /// The token is not signed for this queue or event: another secret, another queue, or not
+    /// whole.
+    TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here",
+        No, "Join. The token of one queue is not valid in another.";
 }
 
 codes! {
     /// What the queue itself refuses.
     QUEUE by Rule;
-    /// No queue of that name is configured.
-    UNKNOWN_QUEUE = NOT_FOUND, "unknown_queue", "There is no such queue";
-    /// The assertion was not signed by a trusted backend for this queue, or is out of date.
+    /// No queue of this name is configured.
+    UNKNOWN_QUEUE = NOT_FOUND, "unknown_queue", "There is no such queue",
+        No, "Check the name, and `[queues.NAME]` in the configuration.";
+    /// The signed identity is not from a trusted backend for this queue, or has expired.
     ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
-        "The assertion is not valid for this queue";
-    /// The token's place has ended, and a backend must sign the identity of its visitor again.
+        "The assertion is not valid for this queue",
+        No, "Sign a new one: queue, `visitor_id` and an expiry at most 5 minutes ahead.";
+    /// The place of the token has ended, and only a backend can identify this visitor.
     ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
-        "The place has ended: a backend must sign the visitor's identity again";
-    /// The gate: it is not this visitor's turn.
-    NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted";
-    /// A claim of a place that still waits.
-    NOT_READY = CONFLICT, "not_ready", "It is not this place's turn yet";
-    /// A renewal of a place that is not active.
-    NOT_ACTIVE = CONFLICT, "not_active", "The place is not active";
-    /// A purge of a queue that the configuration names.
-    QUEUE_CONFIGURED = CONFLICT, "queue_configured", "The configuration names this queue";
-    /// The place has ended; `reason` says why.
-    PLACE_GONE = GONE, "place_gone", "The place is gone";
-    /// Too many joins from this address.
-    JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address";
+        "The place has ended: a backend must sign the visitor's identity again",
+        No, "Send the visitor to `return_to`, where your backend signs the identity.";
+    /// Gateway check: it is not the turn of this visitor.
+    NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted",
+        Later, "Send the visitor to the waiting page in `x-anteroom-room`, or ask again after \
+            `Retry-After`.";
+    /// The place is still waiting, so it cannot be claimed.
+    NOT_READY = CONFLICT, "not_ready", "It is not this place's turn yet",
+        Later, "Poll the place. Claim it when its `status` is `ready`.";
+    /// The place is not active, so it cannot be renewed.
+    NOT_ACTIVE = CONFLICT, "not_active", "The place is not active",
+        No, "Claim the place first.";
+    /// The configuration still names the queue, so its data is not removed.
+    QUEUE_CONFIGURED = CONFLICT, "queue_configured", "The configuration names this queue",
+        No, "Remove the queue from the configuration of all services first.";
+    /// The place has ended. `reason` shows why.
+    PLACE_GONE = GONE, "place_gone", "The place has ended",
+        No, "Join again, which gives a place at the end of the line.";
+    /// Too many joins, or too many places, for this address.
+    JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address",
+        Later, "Retry after `Retry-After`. Operators: see `joins_per_address`, `places_per_address` \
+            and `exempt`.";
     /// Too many requests for this place.
-    SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place";
-    /// The queue holds `max_waiting` places.
-    QUEUE_FULL = SERVICE_UNAVAILABLE, "queue_full", "The queue is full";
-    /// The queue takes no joins at the moment.
-    QUEUE_CLOSED = SERVICE_UNAVAILABLE, "queue_closed", "The queue is closed";
+    SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place",
+        Later, "Wait for `poll_after_ms` between two polls.";
+    /// The queue has `max_waiting` places.
+    QUEUE_FULL = SERVICE_UNAVAILABLE, "queue_full", "The queue is full",
+        Later, "Retry after `Retry-After`.";
+    /// The queue takes no joins at this time.
+    QUEUE_CLOSED = SERVICE_UNAVAILABLE, "queue_closed", "The queue is closed",
+        Later, "Retry after `Retry-After`.";
 }
 
 problems! {

@@ -32,18 +32,18 @@ use crate::queue::streams::{StreamHandle, Streams};
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
-/// My place as a stream of events.
+/// Get your place as a stream of server-sent events.
 ///
-/// `place` carries the same JSON as `GET …/token`; `gone` carries `{"reason": "…"}` and is the
-/// last; `replaced` is the last too: two newer streams of this place are open. Past the most
-/// streams that a process serves the answer is 204: poll instead.
+/// A `place` event has the same JSON as `GET …/token`. `gone` has `{"reason": "…"}`: the place has
+/// ended and the stream ends. `replaced` ends the stream because two newer streams of this place
+/// are open. If the process or your address has too many streams, the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
     security(("token" = []), ("cookie" = [])),
     responses(
         (status = 200, description = "the stream", body = String,
             content_type = "text/event-stream"),
-        (status = 204, description = "too many streams, or too many of this address: poll instead"),
+        (status = 204, description = "too many streams, in all or from this address: poll instead"),
         HolderProblems,
     ),
 )]

@@ -1,4 +1,4 @@
-//! The services as a user of the store that may do no more than `docs/OPERATIONS.md` says, and
+//! The services as a user of the store that may do no more than `docs/how-to/redis.md` says, and
 //! less.
 
 use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, Service, binary, until};
@@ -12,7 +12,7 @@ const ANN: [(&str, &str); 2] =
     [("ANTEROOM_STORE__USERNAME", "ann"), ("ANTEROOM_STORE__PASSWORD", "pass")];
 const TOKEN: &str = "/v1/queues/concert/token";
 const ADMIN: &str = "/v1/admin/queues/concert";
-const REFUSED: &str = "the store refuses us";
+const REFUSED: &str = "Redis refuses this service";
 
 async fn room_of(rules: &[String]) -> Room {
     room_with(rules, QUEUES).await

@@ -21,7 +21,7 @@ const QUEUE: &str = "capacity = 25\nbatch = 40\ninterval = \"1s\"\n\
 
 /// One operation with its repeat, by default.
 const BUDGET: Duration = Duration::from_secs(1);
-/// After the return of Redis (docs/OPERATIONS.md).
+/// After the return of Redis (docs/explanation/durability.md).
 const NEXT_TURN: Duration = Duration::from_secs(2);
 /// What a slow machine may add to either: these tests take some seconds of processor time each.
 const MARGIN: Duration = Duration::from_secs(8);

@@ -30,7 +30,7 @@ fn words() -> String {
         "ended": "ended", "over": "over", "ended_detail": "join again", "number": "number {}", "turn": "turn",
         "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
         "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
-        "recovering": "recovering",
+        "recovering": "recovering", "cookies": "cookies",
         "inside": "inside", "left": "left {}",
     });
     words.to_string()
@@ -115,6 +115,31 @@ fn a_browser_that_takes_no_cookie_is_no_flood() {
         let played = played("none", 600.0 * SECOND, &answers);
         let joins = times(&played, "POST", "/tokens").len();
         assert!((10..80).contains(&joins), "{joins} joins in ten minutes");
+    }
+}
+
+#[test]
+fn a_browser_that_keeps_no_cookie_shows_that_the_page_needs_them() {
+    for place in [waiting(None), json!({ "status": "ready", "poll_after_ms": 2_000 })] {
+        let answers = json!([
+            { "path": "/tokens", "status": 201, "body": place },
+            { "path": "/token", "status": 401, "body": { "code": "token_missing" } },
+            { "path": "/token/claim", "status": 401, "body": { "code": "token_missing" } },
+            { "path": "/token", "from": 300.0 * SECOND, "status": 200, "body": waiting(None) },
+        ]);
+        let shown = |until: f64| {
+            let played = played("none", until, &answers);
+            let elements = &played["elements"];
+            ["message", "detail"].map(|id| elements[id]["textContent"].clone())
+        };
+        // One lost cookie is no reason yet: the first poll comes a second after the join.
+        assert_ne!(shown(SECOND)[0], "cookies");
+        // From the second one on it is shown, and no later join hides it.
+        for until in [30.0, 60.0, 299.0] {
+            assert_eq!(shown(until * SECOND), ["cookies", "again"], "{until} s");
+        }
+        // Once the visitor allows cookies the page goes on by itself.
+        assert_eq!(shown(400.0 * SECOND)[0], "number 7");
     }
 }
 

@@ -279,7 +279,10 @@ async fn without_a_store_the_page_says_to_a_holder_that_the_place_is_kept() {
         assert!(!response.headers().contains_key("set-cookie"), "{method} {path} {step}");
         let page = text(response).await;
         let shown = shown(&page);
-        assert!(shown.contains("Your place is kept. This page tries again by itself."), "{shown}");
+        assert!(
+            shown.contains("Your place is kept. This page tries again automatically."),
+            "{shown}"
+        );
         // By a GET of this same address.
         assert!(page.contains("<noscript><meta http-equiv=\"refresh\" content=\""), "{page}");
         assert!(!page.contains("url="), "{page}");

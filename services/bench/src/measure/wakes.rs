@@ -48,7 +48,10 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let issuer = deployment.issuer_with(&DEAF).await;
     let pause = Duration::from_secs_f64(KICK_MS / 1e3);
     let times = wakes(&issuer, &world.event("unheard")?, settings.scaled(BY_LOOK), pause).await?;
-    ensure!(issuer.logged("cannot listen to the store") > 0, "the issuer hears messages");
+    ensure!(
+        issuer.logged("cannot subscribe to a channel of Redis") > 0,
+        "the issuer hears messages"
+    );
     rows.push(row("every message lost", &times, KICK_MS + 50.0));
     sections.put(Section {
         name: NAME,

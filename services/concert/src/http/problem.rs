@@ -42,7 +42,7 @@ impl Code {
             Self::OriginRefused => {
                 (403, "origin_refused", "A page of another site started this request", None)
             }
-            Self::NotFound => (404, "not_found", "There is no such address", None),
+            Self::NotFound => (404, "not_found", "There is nothing at this address", None),
             Self::UnknownShow => (404, "unknown_show", "There is no such show", None),
             Self::UnknownSeat => (404, "unknown_seat", "This show has no such seat", None),
             Self::UnknownReservation => {
@@ -52,15 +52,15 @@ impl Code {
                 (405, "method_not_allowed", "The address is right, the method is not", None)
             }
             Self::BodyTimeout => (408, "body_timeout", "The body did not arrive in time", None),
-            Self::SeatTaken => (409, "seat_taken", "Somebody else was faster", None),
+            Self::SeatTaken => (409, "seat_taken", "Another visitor has taken this seat", None),
             Self::AlreadyReserved => {
                 (409, "already_reserved", "This visit has reserved another seat", None)
             }
             Self::ReservationLapsed => {
-                (410, "reservation_lapsed", "The time to pay was over", None)
+                (410, "reservation_lapsed", "The time to pay has ended", None)
             }
             Self::BodyTooLarge => (413, "body_too_large", "The body is longer than 16 KiB", None),
-            Self::Internal => (500, "internal", "A fault on our side", None),
+            Self::Internal => (500, "internal", "Internal error", None),
             Self::Overloaded => (503, "overloaded", "Too many requests at once", Some(1)),
             Self::DatabaseBusy => (503, "database_busy", "The database is locked", Some(1)),
             Self::DiskFull => (503, "disk_full", "The disk is full", Some(5)),

@@ -91,8 +91,8 @@ pub fn reservation(of: &Reservation) -> Response<Bytes> {
     );
     let body = match state {
         ReservationState::Reserved => format!(
-            "<h1>Reserved for you</h1>\n<p>{seat}</p>\n<p>Pay within {}, or somebody else may have \
-             it.</p>\n<form method=\"post\" action=\"/reservations/{}/payment\">\
+            "<h1>Reserved for you</h1>\n<p>{seat}</p>\n<p>Pay within {}, or another visitor can \
+             take it.</p>\n<form method=\"post\" action=\"/reservations/{}/payment\">\
              <button>Pay</button></form>\n<p>This is a sample: no money moves.</p>\n",
             left(expires_in.map_or(Duration::ZERO, |left| left.0)),
             escaped(id)
@@ -102,7 +102,7 @@ pub fn reservation(of: &Reservation) -> Response<Bytes> {
              <p><a class=\"button\" href=\"/\">Another seat</a></p>\n"
         ),
         ReservationState::Lapsed => format!(
-            "<h1>The time to pay was over</h1>\n<p>{seat}</p>\n\
+            "<h1>The time to pay has ended</h1>\n<p>{seat}</p>\n\
              <p><a class=\"button\" href=\"/\">Choose again</a></p>\n"
         ),
     };
@@ -111,7 +111,7 @@ pub fn reservation(of: &Reservation) -> Response<Bytes> {
 
 /// Who finished has left.
 pub fn goodbye() -> Response<Bytes> {
-    let back = "<p><a class=\"button\" href=\"/\">Come in again</a></p>\n";
+    let back = "<p><a class=\"button\" href=\"/\">Visit the shop again</a></p>\n";
     page("Goodbye", &format!("<h1>Your visit is over</h1>\n{back}"))
 }
 
@@ -128,8 +128,11 @@ pub fn not_admitted(room: &str) -> Response<Bytes> {
     let to = escaped(room);
     let back = format!("<p><a class=\"button\" href=\"{to}\">To the waiting room</a></p>\n");
     page(
-        "Not your turn",
-        &format!("<h1>It is not your turn</h1>\n<p>Nothing was done.</p>\n{back}"),
+        "Not admitted yet",
+        &format!(
+            "<h1>You are not admitted at the moment</h1>\n<p>Nothing was changed. Please wait for \
+             your turn.</p>\n{back}"
+        ),
     )
 }
 
@@ -137,7 +140,7 @@ pub fn not_admitted(room: &str) -> Response<Bytes> {
 fn visit_ends(visit: Option<Duration>) -> String {
     visit.map_or_else(String::new, |visit| {
         format!(
-            "<p>Your visit lasts {} more; each step renews it.</p>\n\
+            "<p>Your visit ends in {}. Each step extends it.</p>\n\
              <form method=\"post\" action=\"/finish\"><button>Leave without a seat</button></form>\n",
             left(visit)
         )

@@ -117,7 +117,7 @@ async fn who_looks_at_a_page_is_led_to_the_room_and_back() {
     // Who presses a button without a place reads that nothing was done.
     let press = site.browser(Method::POST, "/shows/1/seats/1/reservation");
     let pressed = Answer::of(press).await;
-    assert!(pressed.is(401).text.contains("Nothing was done"), "{pressed:?}");
+    assert!(pressed.is(401).text.contains("Nothing was changed"), "{pressed:?}");
     assert!(pressed.text.contains(&room("/")), "{pressed:?}");
     assert!(pressed.header("content-type").starts_with("text/html"));
 
@@ -129,7 +129,7 @@ async fn who_looks_at_a_page_is_led_to_the_room_and_back() {
     let token = site.join().await;
     let inside = site.browser(Method::GET, "/").header("cookie", format!("a=b; {COOKIE}={token}"));
     let inside = Answer::of(inside).await;
-    assert!(inside.is(200).text.contains("Your visit lasts <time data-left=\""), "{inside:?}");
+    assert!(inside.is(200).text.contains("Your visit ends in <time data-left=\""), "{inside:?}");
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn without_an_answer_of_the_gate_no_visitor_passes_and_a_seat_can_still_be
     assert!(page.is(503).text.contains("The waiting room is not available"), "{page:?}");
     site.concert.pay(&id).await.is(200);
     site.concert.get("/readyz").await.is(200);
-    assert!(site.concert.process.stdout().contains("the gate does not answer"));
+    assert!(site.concert.process.stdout().contains("the authorize check does not answer"));
 }
 
 #[tokio::test]

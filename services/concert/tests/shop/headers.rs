@@ -27,7 +27,7 @@ async fn the_gateway_s_word_names_the_visit_and_a_reservation_ends_it() {
             .fold(call, |call, name| call.header(*name, passed.is(200).header(name)))
     };
     let page = Answer::of(call(Method::GET, "/")).await;
-    assert!(page.is(200).text.contains("Your visit lasts <time"), "{page:?}");
+    assert!(page.is(200).text.contains("Your visit ends in <time"), "{page:?}");
     let reserve = |seat: u8| format!("/api/shows/1/seats/{seat}/reservation");
     let first = Answer::of(call(Method::POST, &reserve(1))).await.is(201).reservation();
     assert_eq!(room("token").await.is(410).json()["reason"], "completed");

@@ -36,7 +36,10 @@ async fn from_the_shows_to_a_seat_that_is_paid() {
     assert!(page.text.contains("Pay within <time data-left=\"1"), "{page:?}");
 
     let taken = press(&seat).await;
-    assert!(taken.is(409).text.contains("<h1>Somebody else was faster</h1>"), "{taken:?}");
+    assert!(
+        taken.is(409).text.contains("<h1>Another visitor has taken this seat</h1>"),
+        "{taken:?}"
+    );
     let seats = look(show).await;
     assert!(
         seats.text.contains("class=\"taken\" role=\"img\" aria-label=\"Row A, seat 1, taken\""),

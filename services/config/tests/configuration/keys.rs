@@ -4,7 +4,7 @@ use anteroom_core::pool::Rules as PoolRules;
 use anteroom_core::rules::Amounts;
 use std::collections::{BTreeMap, BTreeSet};
 
-use anteroom_config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, WithoutStore};
+use anteroom_config::{DEFAULT_TOML, LimitWithoutStore, Loader, Rate, Service, WithoutStore};
 use anteroom_core::breaker::Rules as BreakerRules;
 use anteroom_core::limit::{Algorithm, Rule};
 use anteroom_core::queue::{Pace, RULES, Rules};
@@ -54,24 +54,39 @@ struct Line {
     key: String,
     value: String,
     shown_only: bool,
+    /// The comment lines of the key itself.
+    comment: Vec<&'static str>,
+    /// Whether its comment or that of its section has [`RESTART`].
+    restarts: bool,
 }
+
+/// The comment line of a key, or of a section of such keys, that takes effect after a restart.
+const RESTART: &str = "Takes effect after a restart.";
 
 fn documented() -> Vec<Line> {
     let mut section = String::new();
+    let (mut comment, mut all_restart) = (Vec::new(), false);
     let mut lines = Vec::new();
     for line in DEFAULT_TOML.lines() {
         let (line, shown_only) = match line.strip_prefix('#') {
             Some(rest) if rest.starts_with(|first: char| first == '[' || first.is_lowercase()) => {
                 (rest, true)
             }
-            Some(_) => continue,
+            Some(rest) => {
+                comment.push(rest.trim_start());
+                continue;
+            }
             None => (line, false),
         };
+        let comment = std::mem::take(&mut comment);
+        let restarts = comment.contains(&RESTART);
         if let Some(name) = line.strip_prefix('[') {
             section = name.trim_end_matches(']').replace('"', "");
+            all_restart = restarts;
         } else if let Some((key, value)) = line.split_once(" = ") {
             let (section, key, value) = (section.clone(), key.to_owned(), value.to_owned());
-            lines.push(Line { section, key, value, shown_only });
+            let restarts = restarts || all_restart;
+            lines.push(Line { section, key, value, shown_only, comment, restarts });
         }
     }
     lines
@@ -104,6 +119,80 @@ fn every_promised_key_is_documented() {
         let gone: Vec<_> = words(keys).difference(&documented[section]).cloned().collect();
         assert_eq!(gone, [""; 0], "{section}");
     }
+}
+
+/// The comments are the reference of the keys: each has its own, in the form that
+/// `docs/reference/configuration.md` is made of.
+#[test]
+fn every_key_has_a_comment_of_its_own() {
+    for Line { section, key, shown_only, comment, .. } in documented() {
+        let key = format!("{section}.{key}");
+        let is_fact = |line: &str| {
+            let fact = ["Range: ", "Values: ", "Unset: "].iter().any(|fact| line.starts_with(fact));
+            fact || line == RESTART
+        };
+        let text: Vec<_> = comment.iter().skip_while(|line| line.starts_with("== ")).collect();
+        let is_text = text.first().is_some_and(|line| !is_fact(line) && !line.starts_with("---"));
+        assert!(is_text, "{key}: {comment:?}");
+        let facts = text.iter().skip_while(|line| !is_fact(line));
+        assert!(facts.clone().all(|line| is_fact(line)), "{key}: text after facts: {comment:?}");
+        assert!(facts.clone().all(|line| line.ends_with('.')), "{key}: {comment:?}");
+        let has_unset = facts.clone().any(|line| line.starts_with("Unset: "));
+        let is_required = text.iter().any(|line| line.contains("Required"));
+        assert_eq!(shown_only, has_unset || (shown_only && is_required), "{key}: while unset?");
+    }
+    for line in DEFAULT_TOML.lines() {
+        assert!(line.chars().count() <= 100 && !line.contains("(restart)"), "{line}");
+    }
+}
+
+/// So that no operator waits for a change that does not come, or restarts for one that has.
+#[test]
+fn the_keys_that_take_effect_after_a_restart_are_marked() {
+    const OTHER_VALUES: [&str; 9] = [
+        "true",
+        "false",
+        "77",
+        "\"127.0.0.1:7001\"",
+        "\"120ms\"",
+        "\"20s\"",
+        "\"200s\"",
+        "\"text\"",
+        "\"warn\"",
+    ];
+    let running = Loader::new(None).load().expect("valid");
+    let mut marked = 0;
+    for line in documented() {
+        let service = match line.section.as_str() {
+            "store" | "log" | "admission" => Service::Admission,
+            "scheduler" => Service::Scheduler,
+            "issuer" => Service::Issuer,
+            // Entities and keys come and go while a service runs.
+            _ => {
+                assert!(!line.restarts, "{}.{}", line.section, line.key);
+                continue;
+            }
+        };
+        let key = format!("{}.{}", line.section, line.key);
+        marked += usize::from(line.restarts);
+        // These sections are compared as a whole.
+        if ["store", "log"].contains(&line.section.as_str()) {
+            assert!(line.restarts, "{key}");
+            continue;
+        }
+        let is_of_its_kind = |value: &&&str| {
+            let kind = |text: &str| text.bytes().next().map(|byte| byte.is_ascii_digit());
+            kind(value) == kind(&line.value) && value.contains('"') == line.value.contains('"')
+        };
+        let needs_restart: Vec<bool> = OTHER_VALUES
+            .iter()
+            .filter(is_of_its_kind)
+            .filter_map(|value| load(&format!("[{}]\n{} = {value}", line.section, line.key)).ok())
+            .map(|config| !config.needs_restart(&running, service).is_empty())
+            .collect();
+        assert_eq!(needs_restart.contains(&true), line.restarts, "{key}: {needs_restart:?}");
+    }
+    assert!(marked > 20, "{marked}");
 }
 
 /// The refusal of an unknown key lists the fields of the type.

@@ -4,6 +4,7 @@ mod errors;
 mod keys;
 mod layers;
 mod published;
+mod reference;
 mod secrets;
 mod signing;
 

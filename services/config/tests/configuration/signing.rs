@@ -38,7 +38,7 @@ fn a_secret_of_few_different_bytes_is_warned_of() {
         warnings
     };
     let found = warnings(SECOND);
-    let rule = "has fewer than 16 different bytes and may be guessed";
+    let rule = "has fewer than 16 different bytes and can be guessed";
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0].starts_with(&format!("admission.token_secrets: secret 2 {rule}")),

@@ -183,7 +183,7 @@ impl<R: Ruled> Entity<R> {
         let script = R::seed_script();
         if self.write_file(script, &self.rules()).await? {
             let (operation, entity) = (script.name, self.name());
-            let detail = "the store held no rules, or older ones; the newest are in force";
+            let detail = "Redis had no rules, or older ones: the newest are in force";
             tracing::info!(operation, entity, "{detail}");
         }
         Ok(())

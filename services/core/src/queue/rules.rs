@@ -34,46 +34,47 @@ rules! {
     operator {
         /// open, paused, closed or bypass; bypass needs `until`.
         state State: State, Kind::Choice(State::NAMES), State::Open;
-        /// What visitors read as the reason for the state: 1 to 200 characters.
+        /// The reason for the state, shown to visitors: 1 to 200 characters.
         reason Reason: Option<String>, Kind::Text { most: 200 }, None;
     }
     file {
-        /// Most places ready and active at any instant.
+        /// Maximum number of visitors ready or active at any moment.
         capacity Capacity: Option<u64>, whole(1, 1_000_000_000), None;
-        /// Most promotions in any interval.
+        /// Maximum number of visitors admitted in any interval.
         batch Batch: Option<u64>, whole(1, 1_000_000), None;
         /// The interval of `batch`.
         interval Interval: Duration, span(SECOND, HOUR), Duration::from_secs(10);
         /// even or batch: how the batch is spread over the interval.
         pace Pace: Pace, Kind::Choice(Pace::NAMES), Pace::Even;
-        /// How long a turn is held until it is claimed.
+        /// How long a called visitor has to enter.
         claim_ttl ClaimTtl: Duration, span(5 * SECOND, HOUR), Duration::from_secs(60);
-        /// How long an active place lives without renewal.
+        /// How long a session lasts without renewal.
         session_ttl SessionTtl: Duration, span(5 * SECOND, DAY), Duration::from_secs(300);
-        /// How long an active place lives at most; at least `session_ttl`.
+        /// Maximum length of a session; at least `session_ttl`.
         session_max SessionMax: Duration, span(5 * SECOND, 7 * DAY), Duration::from_secs(1_800);
-        /// How long the session of a join at the gate lasts until its token is shown; one above
-        /// `claim_ttl` or `session_ttl` counts as that.
+        /// How long a session that began at the gateway check lasts until the visitor first sends
+        /// its token. A value above `claim_ttl` or `session_ttl` is cut to that.
         unproven_ttl UnprovenTtl: Duration, span(SECOND, HOUR), Duration::from_secs(10);
-        /// How long a waiting visitor may be unseen before being passed over.
+        /// How long a waiting visitor can go without a poll before it is skipped.
         idle_ttl IdleTtl: Duration, span(MINUTE, DAY), Duration::from_secs(600);
-        /// How long one who is away keeps the ticket.
+        /// How long an inactive visitor keeps the ticket.
         keep_ttl KeepTtl: Duration, span(MINUTE, 7 * DAY), Duration::from_secs(1_800);
-        /// How long a new place may go without its first poll; at most `idle_ttl`.
+        /// How long a new visitor can go without a first poll; at most `idle_ttl`.
         first_poll_ttl FirstPollTtl: Duration, span(30 * SECOND, DAY), Duration::from_secs(60);
-        /// Most places waiting.
+        /// Maximum number of waiting visitors.
         max_waiting MaxWaiting: u64, whole(1, 10_000_000), 1_000_000;
-        /// From when on joins are taken, by the store's clock.
+        /// The time from which visitors can join, by the clock of Redis.
         joins_at JoinsAt: Option<u64>, Kind::Moment, None;
-        /// From when on places are promoted, by the store's clock; not before `joins_at`.
+        /// The time from which visitors are admitted, by the clock of Redis; not before `joins_at`.
         opens_at OpensAt: Option<u64>, Kind::Moment, None;
-        /// From when on the queue is closed, by the store's clock; not before the others.
+        /// The time from which the queue is closed, by the clock of Redis; not before `joins_at`
+        /// and `opens_at`.
         closes_at ClosesAt: Option<u64>, Kind::Moment, None;
-        /// Whether admission answers for active places by itself; then a slot that is freed before
-        /// its time is given away a moment later.
+        /// Whether admission authorizes active visitors from memory. A slot that is freed early is
+        /// then given away a moment later.
         local_answers LocalAnswers: bool, Kind::Flag, false;
-        /// Most places that one client address may hold: an IPv4 address, an IPv6 /64, and 8 times
-        /// as many a /48. 0: any number. Without a value a quarter of `capacity`, at least 60.
+        /// Maximum number of places of one client address: an IPv4 address or an IPv6 /64; a /48
+        /// can have 8 times as many. 0: no limit. Without a value: 25 % of `capacity`, at least 60.
         places_per_address PlacesPerAddress: Option<u64>, whole(0, 1_000_000), None;
     }
     relations {

@@ -4,19 +4,19 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Nothing was executed: the store is down, or refused before it ran anything.
-    #[error("the store is unavailable: {0}")]
+    #[error("Redis is unavailable: {0}")]
     Unavailable(String),
     /// Nothing was executed: the store's user has no permission for what the services do.
-    #[error("the store forbids it: {0}")]
+    #[error("Redis refuses permission: {0}")]
     Forbidden(String),
     /// Nothing was done: the store has no memory left for what this needs.
-    #[error("the store has no memory left")]
+    #[error("Redis has no memory left")]
     Full,
     /// The call may or may not have been executed: it timed out, or the link broke.
     #[error("the effect of the call is unknown: {0}")]
     Unknown(String),
     /// Too many calls of this kind wait already; nothing was sent.
-    #[error("too many calls wait for the store")]
+    #[error("too many calls wait for Redis")]
     Overloaded,
     /// The store answered, but not in the form that the script's header promises.
     #[error("unexpected reply from {operation}: {detail}")]
@@ -30,7 +30,7 @@ pub enum Error {
 
 /// The store's user has no permission for what the services do: no use to begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the store's user has no permission for {0} (docs/OPERATIONS.md lists what it needs)")]
+#[error("the Redis user has no permission for {0} (docs/how-to/redis.md lists what it needs)")]
 pub struct Refused(pub String);
 
 impl Error {

@@ -70,7 +70,7 @@ impl Metrics {
             ("anteroom_store_errors_total", registry.register(Box::new(errors.clone()))),
         ] {
             if let Err(error) = registered {
-                tracing::warn!(metric = name, %error, "a metric of the store is not exported");
+                tracing::warn!(metric = name, %error, "a Redis metric is not exported");
             }
         }
         let families = Arc::new(families);

@@ -47,9 +47,13 @@ impl Warning {
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::VersionTooOld => "the server is older than 6.2: scripts may fail",
-            Self::Eviction => "maxmemory-policy is not noeviction: full memory drops places",
-            Self::NotPersistent => "appendonly is off: a restart loses what was acknowledged",
+            Self::VersionTooOld => "Redis is older than 6.2: this version is not supported",
+            Self::Eviction => {
+                "maxmemory-policy is not noeviction: Redis deletes places when its memory is full"
+            }
+            Self::NotPersistent => {
+                "appendonly is off: a restart of Redis loses acknowledged changes"
+            }
         })
     }
 }

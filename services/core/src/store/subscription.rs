@@ -129,7 +129,10 @@ impl Listener {
             match self.connect(attempt, &loss).await {
                 Ok(link) => {
                     if fails {
-                        tracing::info!(channel = self.channel, "listening to the store again");
+                        tracing::info!(
+                            channel = self.channel,
+                            "subscribed to the channel of Redis again"
+                        );
                     }
                     (pause, fails) = (BACK_OFF.0, false);
                     self.mailbox.add(Notice::Connected);
@@ -141,7 +144,7 @@ impl Listener {
                         tracing::warn!(
                             channel = self.channel,
                             reason,
-                            "cannot listen to the store"
+                            "cannot subscribe to a channel of Redis"
                         );
                         fails = true;
                     }

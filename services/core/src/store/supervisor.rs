@@ -103,7 +103,7 @@ impl Live {
     pub(super) fn forbidden(&self, operation: &str, reason: &str) {
         self.suspect_permissions();
         if !self.forbidden.swap(true, Ordering::Relaxed) {
-            tracing::warn!(operation, reason, "the store forbids an operation");
+            tracing::warn!(operation, reason, "Redis refuses permission for an operation");
         }
     }
 
@@ -225,8 +225,8 @@ impl Shared {
         }
         let reason = down.reason();
         match down {
-            Down::Forbidden(_) => tracing::warn!(store, reason, "the store refuses us"),
-            _ => tracing::warn!(store, reason, "the store cannot be reached"),
+            Down::Forbidden(_) => tracing::warn!(store, reason, "Redis refuses this service"),
+            _ => tracing::warn!(store, reason, "Redis cannot be reached"),
         }
         self.withdraw(down);
     }
@@ -267,10 +267,10 @@ pub(super) async fn keep(
                     (wait, pause, timeout_factor) = (Duration::ZERO, BACK_OFF.0, 1);
                     let live = Arc::new(live);
                     shared.publish(live.clone());
-                    tracing::info!(store = addresses.shown(), "the store is up");
+                    tracing::info!(store = addresses.shown(), "Redis is up");
                     let reason = watch_over(&live, config.command_timeout).await;
                     shared.withdraw(Down::Away(reason.to_owned()));
-                    tracing::warn!(store = addresses.shown(), reason, "the store is down");
+                    tracing::warn!(store = addresses.shown(), reason, "Redis is down");
                 }
                 Err(down) => {
                     if Instant::now() >= due {

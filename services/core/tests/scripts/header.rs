@@ -86,7 +86,7 @@ fn a_header_that_breaks_a_rule_names_file_line_rule_and_remedy() {
             "meta seen",
             "meta, seen",
             4,
-            "the field KEYS lists the keys in the order of lua/README.md",
+            "the field KEYS lists the keys in the order of docs/reference/redis-keys.md",
         ),
         ("now, id", "id, now", 5, "`now` first"),
         ("-- Reply: OK", "-- Reply: status, OK", 7, "the field Reply begins with OK"),

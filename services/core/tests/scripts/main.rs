@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use anteroom_core::store::{Script, Store};
+use anteroom_testkit::docs;
 
 /// What these tests need to know of a subsystem.
 struct Subsystem {
@@ -49,13 +50,13 @@ impl Subsystem {
     }
 }
 
-/// The keys that the README's table shows for a subsystem, in its order.
-fn keys_of_the_readme(subsystem: &str) -> Vec<&'static str> {
-    const README: &str = include_str!("../../../../lua/README.md");
+/// The keys that the reference's table shows for a subsystem, in its order.
+fn documented_keys(subsystem: &str) -> Vec<String> {
+    let page = docs::read(docs::REDIS_KEYS).text;
     let start = format!("`anteroom:v1:{subsystem}:");
-    let lines = README.lines().skip_while(|line| !line.contains(&start));
+    let lines = page.lines().skip_while(|line| !line.contains(&start));
     let rows = lines.skip_while(|line| !line.starts_with("| key |")).skip(2);
-    rows.map_while(|row| row.strip_prefix("| `")?.split('`').next()).collect()
+    rows.map_while(|row| row.strip_prefix("| `")?.split('`').next().map(str::to_owned)).collect()
 }
 
 fn lua() -> PathBuf {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anteroom_core::{scripts, store::Script};
+use anteroom_testkit::docs;
 
 use super::{SUBSYSTEMS, lua};
 
@@ -61,8 +62,8 @@ fn every_part_is_used() {
 }
 
 #[test]
-fn every_operation_is_a_method_and_is_in_the_readme() {
-    let readme = include_str!("../../../../lua/README.md");
+fn every_operation_is_a_method_and_is_documented() {
+    let page = docs::read(docs::REDIS_KEYS).text;
     let shared = include_str!("../../src/entity/mod.rs");
     for subsystem in SUBSYSTEMS {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(subsystem.folder);
@@ -74,7 +75,7 @@ fn every_operation_is_a_method_and_is_in_the_readme() {
             let method = format!("async fn {operation}(");
             let is_one = source.contains(&method) || shared.contains(&method);
             assert!(is_one, "{}: no {method}", subsystem.name);
-            assert!(readme.contains(&format!("| `{}` |", script.name)), "{}", script.name);
+            assert!(page.contains(&format!("| `{}` |", script.name)), "{}", script.name);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anteroom_core::scripts;
 
+use super::documented_keys;
 use super::header::header_of;
-use super::keys_of_the_readme;
 
 /// Lua without its comments.
 fn code(text: &str) -> String {
@@ -93,17 +93,15 @@ fn every_name_in_capitals_is_known() {
 #[test]
 fn a_script_takes_the_keys_that_it_and_its_parts_name_and_no_others() {
     for script in scripts() {
-        let all = keys_of_the_readme(script.name.split('.').next().unwrap_or_default());
-        assert!(!all.is_empty(), "{}: the keys stand in the README", script.name);
+        let all = documented_keys(script.name.split('.').next().unwrap_or_default());
+        assert!(!all.is_empty(), "{}: its keys are documented", script.name);
         let parts = script.parts.iter().map(|(_, text)| *text);
         let named = words(&parts.chain([script.text]).collect::<String>());
         let taken: Vec<_> = script.keys.split_whitespace().collect();
         // Those that take all away name none.
-        let needed: Vec<_> = if script.source().contains("unpack(KEYS") {
-            all.clone()
-        } else {
-            all.iter().copied().filter(|key| is_used(&named, key)).collect()
-        };
+        let takes_all = script.source().contains("unpack(KEYS");
+        let all = all.iter().map(String::as_str);
+        let needed: Vec<_> = all.filter(|key| takes_all || is_used(&named, key)).collect();
         assert_eq!(taken, needed, "{}", script.name);
     }
 }

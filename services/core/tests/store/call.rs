@@ -125,7 +125,7 @@ async fn a_wrong_password_is_unavailable_with_the_reason_in_the_log() {
     refusal(&store, "WRONGPASS").await;
     let logged = log.text();
     let lines = logged.lines().filter(|line| line.contains("WARN")).count();
-    assert!(logged.contains("the store cannot be reached"), "{logged}");
+    assert!(logged.contains("Redis cannot be reached"), "{logged}");
     assert!(logged.contains("WRONGPASS"), "{logged}");
     assert!(!logged.contains("wrong-mule"), "{logged}");
 

@@ -107,12 +107,12 @@ async fn a_permission_that_is_taken_away_is_named_once_and_found_again() {
         })
         .await;
         let logged = |words: &str| log.text().lines().filter(|it| it.contains(words)).count();
-        assert_eq!(logged("the store refuses us"), 1, "{}", log.text());
+        assert_eq!(logged("Redis refuses this service"), 1, "{}", log.text());
         assert!(log.text().contains(&format!("no permission for {rule}")), "{}", log.text());
         // A service that has begun waits.
         assert!(timeout(std::time::Duration::ZERO, store.refused_at_start()).await.is_err());
         redis.run::<()>(&["ACL", "SETUSER", "ann", &rule]).await;
         until("it goes on", PATIENCE, async || echo(&store, "x").await == Ok("x".into())).await;
-        assert_eq!(logged("the store refuses us"), 1, "{}", log.text());
+        assert_eq!(logged("Redis refuses this service"), 1, "{}", log.text());
     }
 }

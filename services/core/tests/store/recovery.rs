@@ -40,8 +40,8 @@ async fn a_killed_server_fails_calls_at_once_and_is_found_again() {
         fails_at_once(&store).await;
         redis.restart().await;
         recovers(&store).await;
-        let ups = log.text().matches("the store is up").count();
-        let downs = log.text().matches("the store is down").count();
+        let ups = log.text().matches("Redis is up").count();
+        let downs = log.text().matches("Redis is down").count();
         assert_eq!((ups, downs), (round + 1, round), "{}", log.text());
     }
 }

@@ -154,7 +154,7 @@ async fn it_needs_no_more_than_is_documented_and_says_what_is_missing() {
         let config = Config { username: Some("ann".into()), password, ..patient(redis.url()) };
         let store = opened(&config).await;
         let subscription = store.subscribe(CHANNEL);
-        let warning = "cannot listen to the store";
+        let warning = "cannot subscribe to a channel of Redis";
         if works {
             connected(&subscription).await;
             hears(&subscription, &redis).await;

@@ -35,7 +35,7 @@ impl Calls {
         match result {
             Ok(_) => {
                 if self.fails.load(Relaxed) && self.fails.swap(false, Relaxed) {
-                    tracing::info!(event, call, "calls to the store work again");
+                    tracing::info!(event, call, "Redis calls work again");
                 }
             }
             Err(error) => {
@@ -47,7 +47,7 @@ impl Calls {
                     let _ = self.shared.refused.set(Refused(missing.clone()));
                 }
                 if self.shared.store.is_up() && !self.fails.swap(true, Relaxed) {
-                    tracing::warn!(event, call, kind = error.kind(), %error, "a call to the store fails");
+                    tracing::warn!(event, call, kind = error.kind(), %error, "a Redis call fails");
                 }
             }
         }

@@ -39,7 +39,7 @@ impl Methods {
         }
         let made = config
             .endpoint()
-            .ok_or_else(|| "no url is configured here".to_owned())
+            .ok_or_else(|| "no `url` is configured on this issuer".to_owned())
             .and_then(|endpoint| {
                 Webhook::new(endpoint, config.timeout, config.secrets.clone())
                     .map_err(|error| error.to_string())
@@ -53,7 +53,11 @@ impl Methods {
             }
             Err(reason) => {
                 if !std::mem::replace(&mut self.reported, true) {
-                    tracing::error!(event, reason, "the rules in force ask for a webhook");
+                    tracing::error!(
+                        event,
+                        reason,
+                        "the event needs a webhook, but this issuer cannot call it"
+                    );
                 }
                 None
             }

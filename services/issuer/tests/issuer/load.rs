@@ -34,9 +34,9 @@ async fn a_file_is_loaded_once_however_often_it_is_loaded() {
     let codes = |count: u64| (0..count).map(|code| format!("CODE-{code}\n")).collect::<String>();
     // The first part, as a load that broke off leaves it.
     for (count, output) in [
-        (450, "450 codes: 450 new, 0 loaded before; 450 are left to give out"),
-        (1_000, "1000 codes: 550 new, 450 loaded before; 1000 are left to give out"),
-        (1_000, "1000 codes: 0 new, 1000 loaded before; 1000 are left to give out"),
+        (450, "450 codes: 450 new, 0 loaded before; 450 are left"),
+        (1_000, "1000 codes: 550 new, 450 loaded before; 1000 are left"),
+        (1_000, "1000 codes: 0 new, 1000 loaded before; 1000 are left"),
     ] {
         std::fs::write(&file, codes(count)).unwrap();
         assert_eq!(load(&stage, "coupon", &file, &[]).await, (0, output.to_owned()));
@@ -47,7 +47,7 @@ async fn a_file_is_loaded_once_however_often_it_is_loaded() {
     let status = stage.event.status(&name(0)).await.unwrap();
     let Some(Application::Issued { code: Some(code), .. }) = status else { panic!("{status:?}") };
     assert_eq!(code, "CODE-0");
-    let again = "1000 codes: 0 new, 1000 loaded before; 999 are left to give out".to_owned();
+    let again = "1000 codes: 0 new, 1000 loaded before; 999 are left".to_owned();
     assert_eq!(load(&stage, "coupon", &file, &[]).await, (0, again), "also what is given out");
     issuer.end().await;
 }
@@ -63,7 +63,7 @@ async fn a_pipe_is_loaded_whole() {
         let pipe = pipe.clone();
         move || std::fs::write(pipe, "A\nB\nC\n")
     });
-    let output = "3 codes: 3 new, 0 loaded before; 3 are left to give out".to_owned();
+    let output = "3 codes: 3 new, 0 loaded before; 3 are left".to_owned();
     assert_eq!(load(&stage, "coupon", &pipe, &[]).await, (0, output));
     writer.await.unwrap().unwrap();
 }
@@ -83,7 +83,7 @@ async fn each_end_has_its_exit_code_and_one_line() {
     for (event, path, env, code, words) in [
         ("coupon", &file("bad", "A\n B\n"), &[][..], 65, "bad: line 2: must be 1 to 128 bytes"),
         ("coupon", &file("twice", "A\nB\nA\n"), &[], 65, "line 3: the same code as in line 1"),
-        ("coupon", &file("empty", "\n\n"), &[], 65, "empty: there is no code in it"),
+        ("coupon", &file("empty", "\n\n"), &[], 65, "empty: the file has no codes"),
         ("coupon", &folder.path().join("none"), &[], 66, "none: No such file"),
         ("other", &good, &[], 64, "events.other: must be declared with issue = \"codes\""),
         ("coupon", &good, &wrong, 64, "store.command_timeout"),

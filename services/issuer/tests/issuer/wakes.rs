@@ -31,7 +31,7 @@ async fn its_own_look_finds_what_no_message_announced() {
         stage.apply(round..round + 1).await;
         stage.until("it is issued", |it| it.issued == round + 1).await;
     }
-    assert_eq!(issuer.logged("cannot listen to the store"), 1);
+    assert_eq!(issuer.logged("cannot subscribe to a channel of Redis"), 1);
     issuer.end().await;
 }
 

@@ -54,9 +54,9 @@ impl Followed {
         open.silence_logged = is_silent;
         let followed = open.target.name();
         if is_silent {
-            tracing::warn!(queue, followed, "nobody reports to the target that the queue follows");
+            tracing::warn!(queue, followed, "the target that the queue follows gets no reports");
         } else {
-            tracing::info!(queue, followed, "the target that the queue follows is reported to");
+            tracing::info!(queue, followed, "the target that the queue follows gets reports");
         }
     }
 
@@ -70,17 +70,21 @@ impl Followed {
         let followed = open.target.name();
         match state {
             State::Open => {
-                tracing::warn!(queue, followed, "the health of a target pauses promotion");
+                tracing::warn!(queue, followed, "the target is open: admission is paused");
             }
             State::HalfOpen => {
                 tracing::info!(
                     queue,
                     followed,
-                    "the target is half open: probing it with few promotions"
+                    "the target is half open: a few visitors are admitted to test it"
                 );
             }
             State::Closed => {
-                tracing::info!(queue, followed, "the target is healthy: the pace returns in steps");
+                tracing::info!(
+                    queue,
+                    followed,
+                    "the target is closed: the admission rate returns in steps"
+                );
             }
         }
     }

@@ -69,7 +69,7 @@ fn join(page: &str, link: &str) -> String {
 }
 
 /// The demo at ports of its own, with room for one, and the addresses of room and concert.
-async fn demo() -> (Run, String, String) {
+pub async fn demo() -> (Run, String, String) {
     let [room, concert] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
     let mut run = Run::start(&[
         ("ANTEROOM_ADMISSION__LISTEN", &room),
@@ -101,7 +101,7 @@ async fn visitors_wait_choose_a_seat_and_make_room_for_the_next() {
 
     let shows = first.open(&concert);
     assert_eq!((shows.status, &shows.address), (200, &concert), "{shows:?}");
-    assert!(shows.html.contains("Your visit lasts"), "{shows:?}");
+    assert!(shows.html.contains("Your visit ends in"), "{shows:?}");
     let seats = first.open(&format!("{concert}shows/1/seats"));
     let reserved = first.press(&seats, "/reservation");
     assert!(reserved.html.contains("Reserved for you"), "{reserved:?}");

@@ -2,6 +2,7 @@
 //! it prints work when pasted, and however it ends, nothing is left behind.
 
 mod demo;
+mod documentation;
 mod run;
 mod walks;
 
@@ -58,7 +59,7 @@ async fn a_service_that_dies_ends_everything_with_its_last_words() {
     let scheduler = processes.iter().find(|(_, line)| line.contains("anteroom-scheduler"));
     kill(scheduler.expect("it runs").0, Signal::SIGKILL).expect("killed");
     let output = run.ends_with(1).await;
-    assert!(output.contains("scheduler ended by itself, with code 137"), "{output}");
+    assert!(output.contains("scheduler ended unexpectedly, with code 137"), "{output}");
     assert!(output.contains("\"message\":\"listening\""), "its last lines: {output}");
 }
 
@@ -68,7 +69,7 @@ async fn a_taken_port_is_named_before_anything_starts() {
     let address = taken.local_addr().expect("bound").to_string();
     let run = Run::start(&[("ANTEROOM_ADMISSION__SERVICE_LISTEN", &address)]);
     let output = run.ends_with(1).await;
-    assert!(output.contains(&format!("{address} is taken by another program")), "{output}");
+    assert!(output.contains(&format!("another program uses {address}")), "{output}");
     assert!(output.contains("ANTEROOM_ADMISSION__SERVICE_LISTEN"), "{output}");
     assert_eq!(output.lines().count(), 1, "{output}");
 }
@@ -80,10 +81,10 @@ async fn a_store_that_cannot_be_reached_is_named_at_once_and_ends_it() {
     drop(free);
     let url = format!("redis://someone:a-p@ss@{address}");
     let mut run = Run::start(&[("ANTEROOM_STORE__URL", &url)]);
-    let line = run.script.line("waiting for the store at", PATIENCE).await;
-    assert_eq!(line, format!("waiting for the store at redis://***@{address}"));
+    let line = run.script.line("waiting for Redis at", PATIENCE).await;
+    assert_eq!(line, format!("waiting for Redis at redis://***@{address}"));
     let output = run.ends_with(1).await;
-    let why = format!("no answer from the store at redis://***@{address} for 10 s: ");
+    let why = format!("no answer from Redis at redis://***@{address} for 10 s: ");
     assert!(output.contains(&why), "{output}");
     assert_eq!(output.lines().count(), 1, "{output}");
 }

@@ -98,6 +98,20 @@ impl Run {
         rest.split(['/', ',', ' ']).next().expect("an end").to_owned()
     }
 
+    /// Where the metrics of a service are.
+    pub fn metrics_address(&self, service: &str) -> String {
+        let output = self.script.stdout();
+        let mark = format!("/metrics ({service})");
+        let (before, _) = output.split_once(&mark).expect("a metrics port");
+        before.rsplit("http://").next().expect("an address").to_owned()
+    }
+
+    /// The search path of a user who has built the programs.
+    pub fn path(&self) -> String {
+        let path = std::env::var("PATH").expect("a path");
+        format!("{}:{path}", binaries().display())
+    }
+
     /// Waits for its end and looks what is left.
     pub async fn ends_with(mut self, code: i32) -> String {
         let status = self.script.exit(PATIENCE).await;

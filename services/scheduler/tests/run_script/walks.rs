@@ -1,4 +1,4 @@
-//! The commands of the READMEs are run, and answer what these say.
+//! The walk through NGINX is run, and answers what its page says.
 
 use std::fs::{self, Permissions};
 use std::net::TcpStream;
@@ -6,18 +6,18 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use anteroom_testkit::{PATIENCE, free_port, until};
+use anteroom_testkit::{PATIENCE, docs, free_port, until};
 use tempfile::TempDir;
 
 use crate::run::{ROOT, Run};
 
-/// The shell blocks of a Markdown text between a heading and the next of its kind.
-fn blocks(text: &str, heading: &str) -> Vec<String> {
-    let (_, rest) = text.split_once(&format!("\n{heading}\n")).expect("the heading");
-    let level = heading.split(' ').next().expect("a mark");
-    let section = rest.split(&format!("\n{level} ")).next().unwrap_or(rest);
-    let blocks = section.split("```sh\n").skip(1);
-    blocks.map(|block| block.split("```").next().expect("an end").to_owned()).collect()
+/// The shell blocks of a page between a heading and the next of its kind.
+fn blocks(page: &docs::Page, heading: &str) -> Vec<String> {
+    let (_, rest) = page.text.split_once(&format!("\n{heading}\n")).expect("the heading");
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let section = docs::Page { path: page.path.clone(), text: section.to_owned() };
+    let blocks = section.blocks().into_iter().filter(|block| block.info == "sh");
+    blocks.map(|block| block.code).collect()
 }
 
 /// Has a shell run what is pasted, with a curl that also prints the status of each answer.
@@ -44,65 +44,6 @@ fn paste(text: &str) -> (Output, Vec<u16>) {
     (output, statuses.map(|status| status.parse().expect("a number")).collect())
 }
 
-#[tokio::test]
-async fn the_readme_s_lines_work_when_pasted_in_their_order() {
-    let mut run = Run::start(&[]);
-    run.until_running().await;
-    let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
-    let (before, _) = readme.split_once("\n### Who a visitor is\n").expect("a part on visitors");
-    let sections = ["## Limits", "## Targets", "## Pools"].map(|title| blocks(&readme, title));
-    let lines = [blocks(before, "## The API by example"), sections.concat()].concat().concat();
-    let lines = lines
-        .replace("127.0.0.1:8080", &run.address("waiting page"))
-        .replace("127.0.0.1:8081", &run.address("service port"));
-    let (output, statuses) = paste(&lines);
-    let answers = String::from_utf8_lossy(&output.stdout);
-    let public = [201, 200, 200, 200, 200, 204, 200];
-    let service = [201, 204, 200, 200, 200];
-    let limits = [200, 200, 200, 200, 204];
-    let targets = [200; 4];
-    let pools = [200, 201, 200, 201, 200, 200];
-    assert_eq!(statuses, [&public[..], &service, &limits, &targets, &pools].concat(), "{answers}");
-    for answer in ["{\"amount\":12500000,\"balance\":9987500000}", "{\"holds\":true"] {
-        assert!(answers.contains(answer), "{answer}: {answers}");
-    }
-    assert!(answers.contains("\"successes\":8,\"failures\":3"), "{answers}");
-    let left = "\"limit\":5,\"remaining\":1";
-    for answer in [left, "x-anteroom-visitor: 1", "\"status\":\"active\"", "\"state\":\"paused\""] {
-        assert!(answers.contains(answer), "{answer}: {answers}");
-    }
-    is_on_lines_of_its_own(&answers);
-}
-
-/// An application of the README is requested by its token, and issued by the issuer that runs.
-#[tokio::test]
-async fn the_readme_s_application_is_issued() {
-    let mut run = Run::start(&[]);
-    run.until_running().await;
-    let readme = fs::read_to_string(format!("{ROOT}/README.md")).expect("the README");
-    let event = blocks(&readme, "## Events").swap_remove(0);
-    let event = event
-        .replace("127.0.0.1:8080", &run.address("waiting page"))
-        .replace("127.0.0.1:8081", &run.address("service port"));
-    let (output, statuses) = paste(&event);
-    assert_eq!(statuses, [202, 200, 200, 200, 200], "{output:?}");
-    let answers = String::from_utf8_lossy(&output.stdout);
-    assert!(answers.contains("{\"stock\":520}"), "{answers}");
-    is_on_lines_of_its_own(&answers);
-
-    let walk = blocks(&readme, "### Issuing").swap_remove(0);
-    let walk = walk.replace("127.0.0.1:8081", &run.address("service port"));
-    // Applied for once; from then on it is the same application.
-    let (output, statuses) = paste(&walk);
-    assert_eq!(statuses, [202, 200], "{output:?}");
-    until("it is issued", PATIENCE, async || {
-        let (output, statuses) = paste(&walk);
-        assert_eq!(statuses, [200, 200], "{output:?}");
-        String::from_utf8_lossy(&output.stdout).matches("\"status\":\"issued\"").count() == 2
-    })
-    .await;
-}
-
 /// No answer, and no prompt after it, is behind another on the same line.
 fn is_on_lines_of_its_own(answers: &str) {
     for line in answers.lines().filter(|line| line.contains("{\"")) {
@@ -112,38 +53,39 @@ fn is_on_lines_of_its_own(answers: &str) {
     assert!(answers.ends_with('\n'), "{answers}");
 }
 
+fn with_ports(text: &str, ports: &[(&str, String)]) -> String {
+    ports.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new))
+}
+
 /// A clone whose example uses other ports, so that tests do not meet.
-fn clone_with(ports: &[(&str, String)]) -> (TempDir, String) {
+fn clone_with(ports: &[(&str, String)]) -> TempDir {
     let clone = tempfile::tempdir().expect("a temporary directory");
     for name in ["Makefile", "scripts", "config"] {
         symlink(Path::new(ROOT).join(name), clone.path().join(name)).expect("a link");
     }
     let example = clone.path().join("gateways/nginx");
     fs::create_dir_all(&example).expect("a folder");
-    let with_ports =
-        |text: String| ports.iter().fold(text, |text, (old, new)| text.replace(old, new));
-    let mut readme = String::new();
     for file in fs::read_dir(format!("{ROOT}/gateways/nginx")).expect("the example") {
         let file = file.expect("a file");
-        let text = with_ports(fs::read_to_string(file.path()).expect("text"));
+        let text = with_ports(&fs::read_to_string(file.path()).expect("text"), ports);
         fs::write(example.join(file.file_name()), &text).expect("written");
-        if file.file_name() == "README.md" {
-            readme = text;
-        }
     }
-    (clone, readme)
+    clone
 }
 
 #[tokio::test]
 async fn the_walk_through_nginx_works_from_a_clone() {
     let [gate, shop, admission] = [free_port(), free_port(), free_port()];
-    let (clone, readme) = clone_with(&[
+    let ports = [
         ("127.0.0.1:8000", format!("127.0.0.1:{gate}")),
         ("127.0.0.1:3000", format!("127.0.0.1:{shop}")),
         ("http.server 3000", format!("http.server {shop}")),
         ("127.0.0.1:8080", format!("127.0.0.1:{admission}")),
-    ]);
-    let walk = blocks(&readme, "## Try it");
+    ];
+    let clone = clone_with(&ports);
+    let mut page = docs::read(docs::PROTECT_YOUR_SERVICE);
+    page.text = with_ports(&page.text, &ports);
+    let walk = blocks(&page, "## Try it");
     let [anteroom, gateway, visits] = &walk[..] else { panic!("three blocks: {walk:?}") };
     let terminal = |block: &str| {
         let mut shell = Command::new("bash");

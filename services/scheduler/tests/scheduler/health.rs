@@ -31,7 +31,7 @@ async fn promotion_stops_in_fallback_and_comes_back_when_the_target_recovers() {
     let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
     until_health(&queue, State::Closed).await;
     assert_eq!(join(&queue, 1).await.1.status(), Status::Ready);
-    let silent = "nobody reports to the target";
+    let silent = "the target that the queue follows gets no reports";
     until("the silence is logged", PATIENCE, async || {
         schedulers.iter().all(|scheduler| scheduler.logged(silent) == 1)
     })
@@ -57,7 +57,10 @@ async fn promotion_stops_in_fallback_and_comes_back_when_the_target_recovers() {
     until_place(&queue, second, |place| place.status() == Status::Ready).await;
     schedulers[0].until_metric(paused, |it| it == Some(0.0)).await;
     for scheduler in schedulers {
-        assert_eq!((scheduler.logged(silent), scheduler.logged("is reported to")), (1, 1));
+        assert_eq!(
+            (scheduler.logged(silent), scheduler.logged("the queue follows gets reports")),
+            (1, 1)
+        );
         scheduler.end().await;
     }
 }
@@ -70,9 +73,9 @@ async fn each_change_of_the_target_is_told_once_by_each_scheduler() {
     let (queue, target) = (queue(&deployment, "concert").await, target(&deployment).await);
     until_health(&queue, State::Closed).await;
     let changes = [
-        ("WARN", "the health of a target pauses promotion"),
-        ("INFO", "the target is half open: probing it with few promotions"),
-        ("INFO", "the target is healthy: the pace returns in steps"),
+        ("WARN", "the target is open: admission is paused"),
+        ("INFO", "the target is half open: a few visitors are admitted to test it"),
+        ("INFO", "the target is closed: the admission rate returns in steps"),
     ];
     for (so_far, outcomes) in [(0, (0, 5)), (1, (0, 0)), (2, (5, 0))] {
         if outcomes != (0, 0) {
@@ -140,7 +143,7 @@ async fn a_target_that_cannot_be_read_stops_nothing_and_says_so_once() {
     report(&target, 1, 0).await;
     let meta = "anteroom:v1:target:{shop}:meta";
     let _: () = deployment.redis.run(&["SET", meta, "?"]).await;
-    let fails = "a call to the store fails";
+    let fails = "a Redis call fails";
     until("it is logged", PATIENCE, async || scheduler.logged(fails) == 1).await;
     let (first, _) = join(&queue, 1).await;
     let (second, place) = join(&queue, 2).await;
@@ -152,7 +155,7 @@ async fn a_target_that_cannot_be_read_stops_nothing_and_says_so_once() {
 
     let _: () = deployment.redis.run(&["DEL", meta]).await;
     until_health(&queue, State::Closed).await;
-    let works = "a call to the store works again";
+    let works = "the Redis call works again";
     until("that is logged, too", PATIENCE, async || scheduler.logged(works) == 1).await;
     scheduler.end().await;
 }

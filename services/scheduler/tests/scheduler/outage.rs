@@ -7,8 +7,8 @@ use crate::support::{deployment, deployment_on, join, queue, until_place, until_
 
 const ERRORS: &str = "anteroom_tick_errors_total{tick=\"promote\"}";
 /// What the log says of a call that fails, and of its end.
-const FAILS: &str = "\"message\":\"a call to the store fails\"";
-const WORKS: &str = "\"message\":\"a call to the store works again\"";
+const FAILS: &str = "\"message\":\"a Redis call fails\"";
+const WORKS: &str = "\"message\":\"the Redis call works again\"";
 const UP: &str = "anteroom_store_up";
 const RATIO: &str = "anteroom_success_ratio{service=\"scheduler\"}";
 
@@ -60,7 +60,7 @@ async fn promise_05_it_goes_on_when_redis_was_killed_and_came_back() {
     let queue = queue(&deployment, "concert").await;
     queue.leave(first.0).await.expect("a leave");
     until_place(&queue, second.0, |place| place.status() == Status::Ready).await;
-    assert_eq!(scheduler.logged("\"message\":\"the store is down\""), 1);
+    assert_eq!(scheduler.logged("\"message\":\"Redis is down\""), 1);
     assert!(scheduler.logged(FAILS) <= 1, "not at each tick");
     scheduler.end().await;
 }

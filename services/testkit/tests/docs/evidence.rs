@@ -1,46 +1,46 @@
-//! docs/OPERATIONS.md claims nothing without a test: each that it names is there.
-#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+//! Beside what a page claims a comment names the tests that show it: `<!-- shown by: … -->`.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anteroom_testkit::docs::{self, pages};
 
 /// The file of a test program's module: `tests/PROGRAM.rs` of a crate, or `…/PROGRAM/MODULES.rs`,
 /// or `mod.rs` there.
-fn file(workspace: &Path, program: &str, modules: &[&str]) -> Option<PathBuf> {
+fn file(program: &str, modules: &[&str]) -> Option<PathBuf> {
     let path = if modules.is_empty() {
         program.to_owned()
     } else {
         format!("{program}/{}", modules.join("/"))
     };
-    let services = fs::read_dir(workspace.join("services")).unwrap();
+    let services = fs::read_dir(docs::root().join("services")).unwrap();
     let crates = services.map(|service| service.unwrap().path());
-    crates.chain([workspace.join("k8s/checks")]).find_map(|folder| {
-        let module = folder.join("tests").join(&path);
-        let files = [module.with_extension("rs"), module.join("mod.rs")];
+    let others = ["k8s/checks", "grafana/checks", "loadtest"].map(|it| docs::root().join(it));
+    crates.chain(others).find_map(|folder| {
+        let module: &Path = &folder.join("tests").join(&path);
+        let files = [module.with_extension("rs"), module.join("mod.rs"), module.join("main.rs")];
         files.into_iter().find(|file| file.is_file())
     })
 }
 
 #[test]
-fn every_test_that_operations_names_is_there() {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let text = fs::read_to_string(workspace.join("docs/OPERATIONS.md")).unwrap();
-    // Every second part is between back-ticks.
-    let named = text.split('`').skip(1).step_by(2).filter(|code| code.contains("::"));
-    // Two parts show how a test is named and run.
-    let named: Vec<_> = named.filter(|code| !code.contains(['…', ' '])).collect();
-    assert!(named.len() > 50, "only {} tests are named", named.len());
-    for test in named {
-        let mut parts: Vec<_> = test.split("::").collect();
-        let name = parts.pop().unwrap();
-        let program = parts.remove(0);
-        if program == "faults" && name == "store" {
-            continue; // all of them
+fn every_test_that_a_page_names_exists() {
+    let mut named = 0;
+    for page in pages() {
+        for comment in page.comments("shown by:") {
+            for test in comment.split(',').map(str::trim) {
+                let mut parts: Vec<_> = test.split("::").collect();
+                let name = parts.pop().unwrap();
+                assert!(!parts.is_empty(), "{}: {test:?} names no program", page.path);
+                let program = parts.remove(0);
+                let file = file(program, &parts)
+                    .unwrap_or_else(|| panic!("{}: {test}: no file", page.path));
+                let source = fs::read_to_string(&file).unwrap();
+                let exists = source.contains(&format!("fn {name}("));
+                assert!(exists, "{}: {test} is not in {}", page.path, file.display());
+                named += 1;
+            }
         }
-        let file = file(&workspace, program, &parts).unwrap_or_else(|| panic!("{test}: no file"));
-        let source = fs::read_to_string(&file).unwrap();
-        assert!(source.contains(&format!("fn {name}(")), "{test} is not in {}", file.display());
     }
+    assert!(named > 170, "only {named} tests are named");
 }

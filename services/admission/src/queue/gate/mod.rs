@@ -49,26 +49,26 @@ pub const BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 pub const ROUTES: &[(&str, RouteInfo)] =
     &[(PLAIN, RouteInfo::GATE), (BEHIND, RouteInfo::GATE), (BEHIND_ROOT, RouteInfo::GATE)];
 
-/// May this visitor pass?
+/// Authorize a request of a visitor.
 ///
-/// Any method; the body is ignored. Claims the place when its turn has come. 200 carries
-/// `x-anteroom-visitor` (the visitor_id, else the ticket), `x-anteroom-visitor-kind` (`identified`
-/// or `anonymous`), `x-anteroom-place` (a handle for the service port, no token) and
-/// `x-anteroom-expires-in` (seconds). 401 and 403 carry `x-anteroom-room`, the address of the
-/// waiting page, and `x-anteroom-refusal`, the code.
+/// For gateways. Any method; the body is ignored. A visitor whose turn has come enters. 200 has the
+/// headers `x-anteroom-visitor` (the visitor_id, or the ticket of an anonymous visitor),
+/// `x-anteroom-visitor-kind` (`identified` or `anonymous`), `x-anteroom-place` (the place handle
+/// for the service port; not a token) and `x-anteroom-expires-in` (seconds). 401 and 403 have
+/// `x-anteroom-room` (the address of the waiting page) and `x-anteroom-refusal` (the error code).
 #[utoipa::path(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize", tag = "gateways",
     params(
         ("join" = Option<String>, Query,
-            description = "1: whoever comes to look at a page and has no place joins"),
+            description = "1: a visitor who opens a page and has no place joins"),
         ("on_refusal" = Option<String>, Query,
             description = "redirect: 302 to the waiting page for navigations"),
     ),
     security((), ("token" = []), ("cookie" = [])),
     responses(
-        (status = 200, description = "passes"),
-        (status = 302, description = "a navigation is refused, with on_refusal=redirect"),
+        (status = 200, description = "allowed"),
+        (status = 302, description = "a navigation is refused, and `on_refusal=redirect` is set"),
         GateProblems,
     ),
 )]
@@ -158,10 +158,11 @@ fn conclude(
     }
 }
 
-/// May this visitor pass? For gateways that put the original path behind the address.
+/// Authorize a request; the original path follows the address.
 ///
-/// The same as without a path, which is where the visitor comes back to. The query is the visitor's
-/// here: the gateway asks by a header, and overwrites a client's own.
+/// For gateways such as Envoy that append the visitor's path. The waiting page sends the visitor
+/// back to this path. The query is the visitor's own: set options in the header `x-anteroom-gate`,
+/// and overwrite the client's value of it.
 #[utoipa::path(
     method(get, put, post, delete, options, head, patch, trace),
     path = "/v1/queues/{queue}/authorize/{path}", tag = "gateways",
@@ -173,8 +174,8 @@ fn conclude(
     ),
     security((), ("token" = []), ("cookie" = [])),
     responses(
-        (status = 200, description = "passes"),
-        (status = 302, description = "a navigation is refused, with redirect"),
+        (status = 200, description = "allowed"),
+        (status = 302, description = "a navigation is refused, and `redirect` is set"),
         GateProblems,
     ),
 )]

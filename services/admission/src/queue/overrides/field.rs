@@ -98,7 +98,7 @@ fn sentence(kind: Kind) -> String {
     }
 }
 
-/// The value of a rule, as a change takes it.
+/// The value of a rule, as in an override.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum OverrideValue {
@@ -106,7 +106,7 @@ pub enum OverrideValue {
     Number(u64),
     /// On or off.
     Flag(bool),
-    /// A name, a text or a moment.
+    /// A name, a text or a time.
     Text(String),
 }
 

@@ -78,7 +78,7 @@ impl Overrides {
         if until.is_some() && overrides.is_empty() {
             return Err(Wrong::new(
                 UNTIL,
-                "is the end of the values named beside it: name at least one",
+                "is the end of the overrides in the same call: send at least one of them",
             ));
         }
         agree(&overrides, in_force, file)?;
@@ -112,7 +112,7 @@ impl Overrides {
         if until > now {
             Ok(Some(until))
         } else {
-            Err(Wrong::new(UNTIL, "must lie in the future, by the store's clock"))
+            Err(Wrong::new(UNTIL, "must be in the future, by the clock of Redis"))
         }
     }
 }
@@ -214,8 +214,8 @@ impl PartialSchema for Overrides {
             .schema_type(utoipa::openapi::schema::SchemaType::Array(vec![Type::String, Type::Null]))
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
             .description(Some(
-                "Until when the values named here hold, by the store's clock; without it, until they are taken \
-                 back. As RFC 3339.",
+                "The end of the overrides in this call, by the clock of Redis; without it they have no \
+                 end. As RFC 3339.",
             ))
             .examples([json!("2027-01-15T21:00:00+09:00")]);
         RULES
@@ -224,7 +224,7 @@ impl PartialSchema for Overrides {
                 object.property(field::name(rule), field::schema(rule, true))
             })
             .property(UNTIL, until)
-            .description(Some("Overrides. Without a value of its own a field keeps what it has."))
+            .description(Some("Overrides. Fields that you leave out stay as they are."))
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
             .into()
     }

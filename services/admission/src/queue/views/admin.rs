@@ -24,30 +24,29 @@ use crate::queue::views::queue::QueueView;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AdminQueue)]
 pub struct AdminView<'a> {
-    /// What anybody may see.
+    /// The public part.
     #[serde(flatten)]
     public: QueueView<'a>,
-    /// Places waiting but not seen for `idle_ttl`: passed over.
+    /// Inactive places: waiting, but without a poll for `idle_ttl`. They are skipped.
     away: u64,
-    /// The last ticket given; 0 when there is none.
+    /// The last ticket; 0 if there is none.
     #[schema(maximum = 9_007_199_254_740_991_u64)]
     last_ticket: Ticket,
-    /// The state of the target that the queue follows; absent while schedulers follow none, or
-    /// cannot read it.
+    /// The state of the target (circuit breaker) that the queue follows. Absent if it follows none,
+    /// or if schedulers cannot read it.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<HealthView>,
-    /// The part of the pace that the health of the target leaves: 0 while it is open or half open,
-    /// then 0.25, 0.5 and 0.75 on the way back, else 1; absent as `health` is.
+    /// The share of the normal admission rate that the target allows: 0 while it is open or half
+    /// open, then 0.25, 0.5 and 0.75 during recovery, then 1. Absent when `health` is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1, example = 0.5)]
     health_pace: Option<f64>,
-    /// The batch that follows the outcomes of the target; absent without such rules.
+    /// The batch that adapts to the outcomes of the target. Absent if no such rules are configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     adaptive: Option<AdaptiveView>,
-    /// The rules in force, overrides applied.
+    /// The rules in force, including overrides.
     rules: RulesView,
-    /// The overrides in force, by the name that a change takes; what is not named here is as
-    /// configured.
+    /// The overrides in force, by field name. Fields that are not listed are as configured.
     overrides: BTreeMap<String, OverrideView>,
 }
 
@@ -56,28 +55,28 @@ pub struct AdminView<'a> {
 #[serde(rename_all = "snake_case")]
 #[schema(as = Health)]
 pub enum HealthView {
-    /// It is healthy; for three times its `open_for` after a fallback a part of the pace is in
-    /// force (`health_pace`).
+    /// Healthy. For three times `open_for` after a fallback, visitors are admitted at a reduced
+    /// rate (`health_pace`).
     Closed,
-    /// Nobody is promoted.
+    /// Unhealthy: no visitor is admitted.
     Open,
-    /// A few places are promoted, to find out.
+    /// A few visitors are admitted to test the service.
     HalfOpen,
 }
 
-/// An adaptive batch. An override of `batch` goes before it.
+/// An adaptive batch. An override of `batch` takes precedence.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Adaptive)]
 pub struct AdaptiveView {
-    /// The batch.
+    /// The present batch.
     batch: u64,
-    /// The least that it may become.
+    /// Its minimum.
     min_batch: u64,
-    /// The most.
+    /// Its maximum.
     max_batch: u64,
-    /// Why it took its last step: start (there was none), raised, highest (it would have been
-    /// raised), unused (the aim was held, the batch not used up), cut_success or cut_p95 (which aim
-    /// was missed).
+    /// The reason for its last step: start (no step yet), raised, highest (already at the maximum),
+    /// unused (goals met, but the batch was not used up), cut_success or cut_p95 (the goal that was
+    /// missed).
     #[schema(example = "raised")]
     reason: &'static str,
 }
@@ -86,15 +85,15 @@ pub struct AdaptiveView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Override)]
 pub struct OverrideView {
-    /// What the rule is set to.
+    /// The value.
     value: field::OverrideValue,
-    /// Its end, by the store's clock; absent: until it is taken back.
+    /// The end of the override, by the clock of Redis. Absent if it has no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T12:00:00Z")]
     until: Option<String>,
 }
 
-/// The rules of a queue, under the names that an override takes. Its moments stand in its public
+/// The rules of a queue, by the field names of an override. Its opening times are in the public
 /// state.
 #[derive(Debug)]
 pub struct RulesView(Rules);
@@ -167,14 +166,14 @@ impl ToSchema for RulesView {
 impl PartialSchema for RulesView {
     fn schema() -> RefOr<Schema> {
         let rules = Object::builder()
-            .description(Some("The rules of a queue, under the names that an override takes."));
+            .description(Some("The rules of a queue, by the field names of an override."));
         in_view()
             .fold(rules, |object, rule| {
                 let name = field::name(rule);
                 let schema = match (rule.default)() {
                     Some(_) => field::schema(rule, false),
                     None => {
-                        let description = field::description(rule) + " Null: no such rule.";
+                        let description = field::description(rule) + " Null: no limit.";
                         field::schema(rule, true).description(Some(description))
                     }
                 };
@@ -188,24 +187,25 @@ impl PartialSchema for RulesView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Ticket)]
 pub struct TicketView {
-    /// Its number.
+    /// The number of the ticket.
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     ticket: Ticket,
     /// waiting, away, ready, active or gone.
     #[schema(example = "waiting")]
     status: &'static str,
-    /// Why it is gone: completed, left, unclaimed, expired, abandoned, evicted, lost or ended.
+    /// Why the place has ended: completed, left, unclaimed, expired, abandoned, evicted, lost or
+    /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
-    /// When it joined; absent when that is forgotten.
+    /// When the visitor joined; absent if this is no longer known.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T10:30:00Z")]
     joined_at: Option<String>,
-    /// Since when it stands there; absent when unknown.
+    /// When the place got this status; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T11:00:00Z")]
     since: Option<String>,
-    /// Milliseconds until the turn or the session ends; absent unless ready or active.
+    /// Milliseconds until the turn or the session ends; absent if the place is not ready or active.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_in_ms: Option<u64>,
 }
@@ -234,23 +234,23 @@ impl TicketView {
     }
 }
 
-/// A part of the line as operators see it.
+/// A page of the line as operators see it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Places)]
 pub struct PlacesView {
-    /// Who holds a place, in ticket order.
+    /// Places in ticket order.
     places: Vec<ListedPlace>,
-    /// The `after` of the next part; null: this was the end of the line.
+    /// Send it as `after` to get the next page; null at the end of the line.
     #[schema(required = true, minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     next: Option<Ticket>,
 }
 
-/// One place of it.
+/// A place of the list.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListedPlace {
     #[serde(flatten)]
     ticket: TicketView,
-    /// Its handle, the `x-anteroom-place` of authorize: no token.
+    /// The place handle, as in the `x-anteroom-place` header of authorize; not a token.
     #[schema(pattern = "^[A-Za-z0-9_-]{40}$")]
     place: String,
 }

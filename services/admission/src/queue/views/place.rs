@@ -13,15 +13,15 @@ use utoipa::ToSchema;
 
 use crate::durations::{millis, whole_seconds};
 
-/// Where a place stands.
+/// The status of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StatusView {
     /// In line.
     Waiting,
-    /// Its turn has come; it must be claimed.
+    /// It is the visitor's turn: call `claim` to enter, before the turn ends.
     Ready,
-    /// Claimed.
+    /// The visitor has entered.
     Active,
 }
 
@@ -39,31 +39,31 @@ impl From<&Standing> for StatusView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Place)]
 pub struct PlaceView<'a> {
-    /// Where it stands.
+    /// The status of the place.
     pub status: StatusView,
-    /// Its number: 1, 2, 3 … in the order of the joins.
+    /// The ticket number: 1, 2, 3 … in arrival order.
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64, example = 4711)]
     pub ticket: u64,
-    /// 1 = next; 0 unless waiting. Only ever improves.
+    /// The position in line: 1 is next. 0 if not waiting. It never gets worse.
     pub position: u64,
-    /// How many stand in front; 0 unless waiting.
+    /// How many visitors are ahead; 0 if not waiting.
     pub ahead: u64,
-    /// Expected wait in milliseconds; null when unknown, paused or not waiting.
+    /// The estimated wait in milliseconds; null if unknown, paused or not waiting.
     #[schema(required = true)]
     pub eta_ms: Option<u64>,
-    /// The wait in milliseconds that 9 in 10 visitors will not exceed. Null if `eta_ms` is null.
-    /// With `capacity` and `batch` it is null alone until the first tick by the present rules.
+    /// The wait in milliseconds that 9 of 10 visitors will not exceed. Null if `eta_ms` is null.
+    /// With both `capacity` and `batch` it is also null until the first scheduler tick with the
+    /// present rules.
     #[schema(required = true)]
     pub eta_p90_ms: Option<u64>,
-    /// When to look again, in milliseconds; also `Retry-After`.
+    /// Poll again after this many milliseconds; also in `Retry-After`.
     pub poll_after_ms: u64,
     /// Milliseconds until the turn or the session ends; absent while waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
     /// The name of the queue.
     pub queue: &'a str,
-    /// The proof of the place; only in the answer to a join, and not for browsers, which get it as
-    /// a cookie.
+    /// The token of the place. Only in the answer to a join; browsers get it as a cookie instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }

@@ -8,17 +8,17 @@ use utoipa::ToSchema;
 
 use crate::durations::{millis, moment};
 
-/// Whether a queue takes in and lets through.
+/// The state of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StateView {
-    /// Joins and promotion go on.
+    /// Visitors can join and are admitted.
     Open,
-    /// Promotion stops; all else goes on.
+    /// No visitor is admitted. Visitors can join, and admitted visitors stay.
     Paused,
-    /// No new joins; those in line are still served.
+    /// No new visitors can join. Waiting visitors are still admitted.
     Closed,
-    /// Everyone passes.
+    /// Every visitor passes without waiting.
     Bypass,
 }
 
@@ -37,48 +37,48 @@ impl From<State> for StateView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PausedBy {
-    /// The service that visitors wait for does not do well.
+    /// The protected service is unhealthy: the circuit breaker (target) is open or half open.
     Health,
 }
 
-/// A queue as anybody may see it.
+/// The public state of a queue.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Queue)]
 pub struct QueueView<'a> {
-    /// The name.
+    /// The name of the queue.
     pub queue: &'a str,
-    /// The state in force, opening times applied.
+    /// The state in force, including opening times.
     pub state: StateView,
-    /// Present while the service that visitors wait for does not do well and for that alone nobody
-    /// is promoted, or only a few to find out.
+    /// Present only while the protected service is unhealthy and this alone stops admission, or
+    /// limits it to a few test visitors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_by: Option<PausedBy>,
-    /// What the operator gave as the reason for the state.
+    /// The operator's reason for the state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'a str>,
-    /// Places waiting and present.
+    /// Waiting visitors, without inactive ones.
     pub depth: u64,
-    /// Places whose turn has come, unclaimed.
+    /// Visitors who were called and have not entered yet.
     pub ready: u64,
-    /// Places claimed.
+    /// Visitors who have entered.
     pub active: u64,
-    /// Turns a minute while places waited, in the last five minutes of such time or the last 20
-    /// turns; null when unknown.
+    /// Visitors called per minute while others waited: over the last 5 minutes of such time, or the
+    /// last 20 visitors. Null if unknown.
     #[schema(required = true)]
     pub rate_per_minute: Option<f64>,
-    /// From when on joins are taken.
+    /// The time from which visitors can join.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T10:30:00Z")]
     pub joins_at: Option<String>,
-    /// From when on places are promoted.
+    /// The time from which visitors are admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T11:00:00Z")]
     pub opens_at: Option<String>,
-    /// From when on the queue is closed.
+    /// The time from which the queue is closed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T14:00:00Z")]
     pub closes_at: Option<String>,
-    /// How old this is, in milliseconds: at most 1 000 while Redis is up, at most 5 000 if it is
+    /// Age of this data in milliseconds: at most 1 000 while Redis is up, at most 5 000 if it is
     /// down.
     pub age_ms: u64,
 }

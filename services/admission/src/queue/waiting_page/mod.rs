@@ -31,13 +31,14 @@ use crate::durations::whole_seconds;
 use crate::http::extract::whole_body;
 use crate::problem::{Code, Problem};
 
-/// The waiting page.
+/// Show the waiting page.
 #[utoipa::path(
     get, path = "/queues/{queue}", tag = "page",
     params(
-        ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
-        ("over" = Option<String>, Query, 
-            description = "where the button that finishes leads: says so to whoever has no place"),
+        ("return_to" = Option<String>, Query, description = "where the page sends the visitor when it is their turn"),
+        ("over" = Option<String>, Query,
+            description = "the finish button leads here: a visitor without a place reads that the \
+                visit is over"),
     ),
     security((), ("cookie" = [])),
     responses(
@@ -86,17 +87,19 @@ async fn look(visitor: &Visitor) -> PageState {
     }
 }
 
-/// What the buttons of the page do without JavaScript: join, and on a page without `return_to` take
-/// the turn (`step=claim`) and finish (`step=finish`).
+/// Submit a button of the waiting page.
+///
+/// For browsers without JavaScript. Joins the queue. On a page without `return_to` also enters
+/// (`step=claim`) and finishes (`step=finish`).
 #[utoipa::path(
     post, path = "/queues/{queue}", tag = "page", operation_id = "join_by_form",
     params(
-        ("return_to" = Option<String>, Query, description = "where to go when the turn has come"),
+        ("return_to" = Option<String>, Query, description = "where the page sends the visitor when it is their turn"),
     ),
     request_body(content = String, content_type = "application/x-www-form-urlencoded"),
     security((), ("cookie" = [])),
     responses(
-        (status = 303, description = "done: back to the page"),
+        (status = 303, description = "done; redirects to the page"),
         (status = "default", description = "the page, or a problem", content(
             (String = "text/html"),
             (crate::problem::ProblemBody<'static> = "application/problem+json"),

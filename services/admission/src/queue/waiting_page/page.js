@@ -72,9 +72,12 @@
   let failures = 0;
   // A join has succeeded and its cookie has not come back yet: in a browser that takes none it never does.
   let unproven = false;
+  // The joins in a row whose cookie did not come back.
+  let lostCookies = 0;
   const proven = () => {
     failures = 0;
     unproven = false;
+    lostCookies = 0;
   };
   const backOff = (response = null, why = {}) => {
     const own = Math.min(1000 * 2 ** failures++, 20000) * (0.5 + Math.random());
@@ -154,7 +157,8 @@
     if (response.ok) {
       unproven = true;
       noticed = -Infinity;
-      tell(await response.json());
+      // Without cookies no place is shown: the visitor could not take its turn.
+      if (lostCookies < 2) tell(await response.json());
       watch();
       return;
     }
@@ -163,7 +167,7 @@
     if (why.code === "token_invalid" && again) return join(false);
     if (why.code === "assertion_missing") {
       // Only the backend can say who this is: where the visitor came from, it can.
-      show(words.identity_ended, returnTo ? "" : words.go_back);
+      show(words.identity_ended);
       offer(false, Boolean(returnTo));
       if (returnTo) leave();
       return;
@@ -273,7 +277,12 @@
     }
     const why = await problem(response);
     if (response.status === 410) return gone(why.reason);
-    if (response.status === 401) return unproven ? later(join, backOff(response, why)) : join();
+    if (response.status === 401) {
+      if (!unproven) return join();
+      if (why.code === "token_missing") lostCookies++;
+      if (lostCookies > 1) show(words.cookies, words.again);
+      return later(join, backOff(response, why));
+    }
     later(poll, backOff(response, why));
   }
 

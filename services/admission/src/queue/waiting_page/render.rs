@@ -108,9 +108,7 @@ impl PageState {
             Self::NoPlace => (words.no_place.into(), String::new()),
             Self::Gone => (words.ended.into(), words.ended_detail.into()),
             Self::Over => (words.over.into(), words.ended_detail.into()),
-            Self::Refused(Code::ASSERTION_MISSING) => {
-                (words.identity_ended.into(), words.go_back.into())
-            }
+            Self::Refused(Code::ASSERTION_MISSING) => (words.identity_ended.into(), String::new()),
             Self::Refused(code) => (words.problem(*code).into(), words.later.into()),
             Self::Kept(_) => (words.busy.into(), format!("{} {}", words.kept, words.again)),
             Self::Place(place) if place.status == StatusView::Waiting => {
@@ -365,7 +363,7 @@ mod tests {
         };
         let ready = html(&turn(StatusView::Ready));
         assert!(ready.contains(">It is your turn.<") && ready.contains(">Time left: 1:05.<"));
-        assert!(ready.contains("value=\"claim\">Come in<"), "{ready}");
+        assert!(ready.contains("value=\"claim\">Enter<"), "{ready}");
         assert!(ready.contains("value=\"finish\" hidden>"), "{ready}");
         let active = html(&turn(StatusView::Active));
         assert!(active.contains(">You are in.<") && active.contains(">Time left: 1:05.<"));

@@ -24,16 +24,16 @@ pub struct Words {
     /// The button that joins …
     #[serde(skip)]
     pub join: &'static str,
-    /// … and that does so again, after a join that did not work …
+    /// … and that retries a join that did not work …
     #[serde(skip)]
     pub retry: &'static str,
-    /// … with this text beside it: without a script nothing tries again by itself.
+    /// … with this text beside it: without a script nothing retries automatically.
     #[serde(skip)]
     pub later: &'static str,
     /// The link to where the visitor goes when the turn has come.
     #[serde(skip)]
     pub go_on: &'static str,
-    /// The button that takes the turn, where there is nowhere to go on to …
+    /// The button that takes the turn, on a page without `return_to` …
     #[serde(skip)]
     pub enter: &'static str,
     /// … and the one that ends the visit.
@@ -53,7 +53,7 @@ pub struct Words {
     pub wait: [&'static str; 4],
     /// It is the visitor's turn.
     pub turn: &'static str,
-    /// The visitor is in, where there is nowhere to go on to …
+    /// The visitor is in, on a page without `return_to` …
     pub inside: &'static str,
     /// … for so long …
     pub left: &'static str,
@@ -71,8 +71,8 @@ pub struct Words {
     pub limited: &'static str,
     /// An identified visitor's place has ended.
     pub identity_ended: &'static str,
-    /// What can be done about that, where the page knows no way back.
-    pub go_back: &'static str,
+    /// The browser keeps no cookie.
+    pub cookies: &'static str,
     /// Any other refusal.
     pub busy: &'static str,
     /// … for a visitor who has a place.
@@ -80,7 +80,7 @@ pub struct Words {
     pub kept: &'static str,
     /// The line does not move.
     pub paused: &'static str,
-    /// … because the service that visitors wait for does not do well.
+    /// … because the service that visitors wait for is unhealthy.
     pub recovering: &'static str,
 }
 
@@ -91,7 +91,7 @@ const ENGLISH: Words = Words {
     retry: "Try again",
     later: "You can try again later.",
     go_on: "Continue",
-    enter: "Come in",
+    enter: "Enter",
     finish: "Finish",
     no_place: "You are not in line yet.",
     ended: "Your place has ended.",
@@ -108,14 +108,14 @@ const ENGLISH: Words = Words {
     inside: "You are in.",
     left: "Time left: {}.",
     over: "Your visit is over.",
-    again: "This page tries again by itself.",
-    failed: "That did not work.",
+    again: "This page tries again automatically.",
+    failed: "Something went wrong. Please try again.",
     full: "The queue is full.",
     closed: "The queue is closed to new visitors.",
-    limited: "Too many visitors come from your address.",
-    identity_ended: "Your place has expired. Please go back to the site that sent you and try again.",
-    go_back: "Go back to where you came from.",
-    busy: "The waiting room does not answer at the moment.",
+    limited: "Too many people are joining from your network. Please wait a moment.",
+    identity_ended: "Your place has expired. Please go back to the site you came from and try again.",
+    cookies: "This page needs cookies. Please allow cookies for this site.",
+    busy: "The waiting room is not responding right now.",
     kept: "Your place is kept.",
     paused: "The line is paused.",
     recovering: "The service is recovering. Places in line are kept.",
@@ -144,14 +144,14 @@ const KOREAN: Words = Words {
     turn: "차례가 되었습니다.",
     inside: "입장했습니다.",
     left: "남은 시간: {}",
-    over: "방문이 끝났습니다.",
+    over: "이용이 끝났습니다.",
     again: "이 페이지가 자동으로 다시 시도합니다.",
-    failed: "요청을 처리하지 못했습니다.",
+    failed: "요청을 처리하지 못했습니다. 다시 시도해 주세요.",
     full: "대기열이 가득 찼습니다.",
     closed: "지금은 새로 줄을 설 수 없습니다.",
-    limited: "같은 주소에서 온 방문자가 너무 많습니다.",
-    identity_ended: "자리가 만료되었습니다. 보내 준 사이트에서 다시 확인을 받아야 합니다.",
-    go_back: "오셨던 곳으로 돌아가 주세요.",
+    limited: "같은 네트워크에서 접속한 사람이 너무 많습니다. 잠시 기다려 주세요.",
+    identity_ended: "자리가 만료되었습니다. 이전 사이트로 돌아가 다시 시도해 주세요.",
+    cookies: "이 페이지를 이용하려면 쿠키가 필요합니다. 이 사이트의 쿠키를 허용해 주세요.",
     busy: "지금은 대기실이 응답하지 않습니다.",
     kept: "자리는 그대로 유지됩니다.",
     paused: "입장이 잠시 멈추었습니다.",

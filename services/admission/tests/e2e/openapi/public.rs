@@ -1,5 +1,6 @@
 //! What visitors, gateways and browsers call.
 
+use anteroom_testkit::docs;
 use reqwest::Method;
 use serde_json::json;
 
@@ -65,6 +66,25 @@ async fn a_90th_percentile_is_documented_as_null_alone() {
     let place = &document["components"]["schemas"]["Place"]["properties"];
     let meaning = place["eta_p90_ms"]["description"].as_str().unwrap_or_default();
     assert!(meaning.contains("null alone"), "{place}");
+}
+
+/// The documents are files of the documentation too, and they name each code of its reference.
+#[tokio::test]
+async fn the_documents_are_those_of_the_documentation() {
+    let room = Room::with_keys("documented").await;
+    for port in ["public", "service"] {
+        let document = room.call(port, Method::GET, "/openapi.json").send().await.is(200).json();
+        let text = serde_json::to_string_pretty(&document).expect("JSON") + "\n";
+        docs::is_generated(&format!("docs/reference/openapi/{port}.json"), &text);
+        let described = &document["components"]["schemas"]["Problem"]["properties"]["code"];
+        let named = described["description"].as_str().unwrap_or_default();
+        let page = docs::read("docs/reference/errors.md").text;
+        let codes: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(named.matches('`').count(), 2 * codes.len(), "{named}");
+        for code in codes {
+            assert!(named.contains(code), "{code}: {named}");
+        }
+    }
 }
 
 /// What a visitor calls who applied to an event.

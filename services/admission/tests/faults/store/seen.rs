@@ -35,7 +35,7 @@ async fn promise_05_a_frozen_store_shows_in_metrics_and_log_and_all_goes_on_afte
         service.until_metric(&ratio, |it| it < Some(1.0)).await;
         // What can no longer be read is not shown.
         service.until_metric("anteroom_queue_depth", |it| it.is_none()).await;
-        assert_eq!(service.logged("\"message\":\"the store is down\""), 1, "{name}");
+        assert_eq!(service.logged("\"message\":\"Redis is down\""), 1, "{name}");
         assert_eq!(service.logged("time-outs in a row"), 1, "{name} says why");
     }
     stage.site.redis.thaw();
@@ -44,7 +44,7 @@ async fn promise_05_a_frozen_store_shows_in_metrics_and_log_and_all_goes_on_afte
     stage.recovers(back).await;
     for service in [&stage.admission, &stage.scheduler] {
         service.until_metric("anteroom_queue_depth", |it| it.is_some()).await;
-        assert_eq!(service.logged("\"message\":\"the store is up\""), 2, "at the start, and now");
+        assert_eq!(service.logged("\"message\":\"Redis is up\""), 2, "at the start, and now");
     }
     stage.ends_well().await;
 }

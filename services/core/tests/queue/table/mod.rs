@@ -1,4 +1,5 @@
-//! The table of `docs/ESTIMATES.md`: situations, and how good the estimates are in each.
+//! The table of `docs/explanation/wait-estimates.md`: situations, and how good the estimates are in
+//! each.
 //!
 //! `make estimates` prints it. Real scripts run on a real Redis whose clock the test moves, so
 //! hours of a queue pass in seconds. All that is random is seeded.

@@ -1,4 +1,4 @@
-//! What is secret changes, as docs/KUBERNETES.md has it; no visitor is to notice.
+//! What is secret changes, as docs/how-to/rotate-secrets.md has it; no visitor is to notice.
 
 pub mod service_key;
 pub mod token_secret;

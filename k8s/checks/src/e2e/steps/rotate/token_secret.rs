@@ -1,5 +1,5 @@
-//! A token secret is rotated as in docs/KUBERNETES.md: append the new one, move it to the front,
-//! and once no token of the old one is left take that away.
+//! A token secret is rotated as in docs/how-to/rotate-secrets.md: append the new one, move it to
+//! the front, and once no token of the old one is left take that away.
 
 use std::time::Duration;
 

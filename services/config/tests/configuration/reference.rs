@@ -1,0 +1,194 @@
+//! The page `docs/reference/configuration.md`, generated from the defaults file.
+
+use std::fmt::Write as _;
+
+use anteroom_config::DEFAULT_TOML;
+use anteroom_testkit::docs;
+
+const HEAD: &str = r#"# Configuration
+
+Every key of the configuration: its type, default, range, and when a change takes effect. This page is generated from
+[`default.toml`](../../services/config/default.toml), which is built into the programs.
+
+## Where values come from
+
+All services read the same TOML file. A later source takes precedence over an earlier one:
+
+1. The defaults on this page.
+2. Your file: `--config FILE`, or the variable `ANTEROOM_CONFIG`.
+3. Environment variables: `ANTEROOM_<SECTION>__<KEY>`, or `ANTEROOM_<SECTION>__<NAME>__<KEY>`.
+
+- **Names.** `NAME` in a key is the name of your queue, limit, target, event, pool or API key: 1 to 40 characters of
+  a–z, 0–9 and -. The table `[queues."*"]` sets the values of all queues that do not set their own. The other kinds have
+  the same.
+- **Types.** A whole number, a decimal and `true` or `false` have no quotes. A duration is a text such as `"100ms"`,
+  `"10s"`, `"5m"` or `"1h 30m"`. A date is a text in RFC 3339. A network is `"10.0.0.0/8"`, `"2001:db8::/32"` or one
+  address.
+- **Environment.** Values have no quotes. Commas separate the entries of a list. An empty variable counts as not set.
+- **Reload.** Anteroom reloads a changed file within 2 seconds, without a restart, except for the keys that say so. An
+  invalid file is refused as a whole: the configuration in force stays, and `anteroom_config_reload_success` is 0.
+- **Errors.** Unknown keys are refused. A bad configuration stops the start with exit code 64 and one line that names the
+  key, the value and the rule. `--check-config` checks a file without starting.
+- **Secrets.** Never write a secret into the TOML file. Use a variable, or a key that ends in `_file` and names a file.
+
+A small production file. The secrets and the address of Redis come from the environment:
+
+```toml
+[admission]
+listen = "0.0.0.0:8080"
+service_listen = "0.0.0.0:8081"
+metrics_listen = "0.0.0.0:9090"
+trusted_proxies = ["10.1.0.0/16"]   # the network of your gateway only
+drain_delay = "15s"
+
+[keys.shop]
+digest = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+role = "backend"
+scopes = ["queues:tickets"]
+
+[queues.tickets]
+capacity = 5_000
+batch = 2_200
+interval = "10s"
+opens_at = "2027-01-15T20:00:00+09:00"
+public_url = "https://tickets.example"
+```
+"#;
+
+/// What stands before a key or a section.
+#[derive(Default)]
+struct Comment {
+    text: Vec<String>,
+    range: Option<String>,
+    unset: Option<String>,
+    needs_restart: bool,
+    group: Option<String>,
+}
+
+impl Comment {
+    fn take(lines: &mut Vec<&str>) -> Self {
+        let mut comment = Self::default();
+        let mut fact: Option<&mut String> = None;
+        for line in lines.drain(..) {
+            let line = line.trim_start_matches('#').trim();
+            if let Some(group) = line.strip_prefix("== ") {
+                comment.group = Some(group.trim_end_matches(" ==").to_owned());
+            } else if line == "Takes effect after a restart." {
+                comment.needs_restart = true;
+            } else if line.starts_with("Range: ") || line.starts_with("Values: ") {
+                fact = Some(comment.range.insert(line.to_owned()));
+            } else if let Some(unset) = line.strip_prefix("Unset: ") {
+                fact = Some(comment.unset.insert(unset.to_owned()));
+            } else if let Some(fact) = &mut fact {
+                fact.push(' ');
+                fact.push_str(line);
+            } else {
+                comment.text.push(line.to_owned());
+            }
+        }
+        comment
+    }
+
+    fn prose(&self) -> String {
+        markdown(&self.text.join(" "))
+    }
+}
+
+/// Keys and sections in a text are code.
+fn markdown(text: &str) -> String {
+    let word = |word: &str| {
+        let inner = word.trim_matches(|it: char| ".,:;()".contains(it));
+        let is_code = inner.contains('_')
+            || inner.starts_with('[') && inner.contains('.')
+            || inner.starts_with('/')
+            || inner.starts_with("--");
+        if !is_code || inner.contains('"') {
+            return word.to_owned();
+        }
+        word.replacen(inner, &format!("`{inner}`"), 1)
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn kind(value: &str) -> &'static str {
+    let text = value.trim_matches('"');
+    let is_duration = text.ends_with(['s', 'm', 'h', 'd'])
+        && text.starts_with(|it: char| it.is_ascii_digit())
+        && !text.contains([':', '/', '.']);
+    match value.chars().next() {
+        Some('[') => "list",
+        Some('{') => "table",
+        Some('t' | 'f') => "true or false",
+        Some('"') if is_duration => "duration",
+        Some('"') if text.contains('T') && text.contains("+09:00") => "date",
+        Some('"') => "text",
+        _ if value.contains('.') => "decimal",
+        _ => "whole number",
+    }
+}
+
+fn page() -> String {
+    let mut page = HEAD.to_owned();
+    let mut comment: Vec<&str> = Vec::new();
+    let (mut section, mut whole_section_restarts) = (String::new(), false);
+    let lines = DEFAULT_TOML.lines().skip_while(|line| !line.starts_with("# ---"));
+    for line in lines {
+        if line.starts_with("# ---") || line.is_empty() {
+            comment.retain(|line| line.starts_with("# =="));
+        } else if let Some(name) = line.trim_start_matches('#').strip_prefix('[') {
+            section = name.trim_end_matches(']').replace("\"*\"", "NAME");
+            let about = Comment::take(&mut comment);
+            whole_section_restarts = about.needs_restart;
+            writeln!(page, "\n## `[{section}]`\n\n{}", about.prose()).expect("a string");
+            if whole_section_restarts {
+                page += "\nEvery key of this section takes effect after a restart.\n";
+            }
+        } else if let Some((key, value)) =
+            line.strip_prefix('#').unwrap_or(line).split_once(" = ").filter(|it| is_key(it.0))
+        {
+            let about = Comment::take(&mut comment);
+            if let Some(group) = &about.group {
+                writeln!(page, "\n**{group}**").expect("a string");
+            }
+            let default = match &about.unset {
+                _ if !line.starts_with('#') => format!("`{value}`"),
+                Some(unset) => format!("unset, which means: {}", markdown(unset)),
+                None => "unset".to_owned(),
+            };
+            let example = if line.starts_with('#') {
+                format!(", for example `{value}`")
+            } else {
+                String::new()
+            };
+            let restarts = about.needs_restart || whole_section_restarts;
+            let changes = if restarts { "after a restart" } else { "on reload" };
+            let variable = format!("{section}.{key}").replace('.', "__").to_uppercase();
+            write!(
+                page,
+                "\n### `{section}.{key}`\n\n{}\n\n- Type: {}{example}\n- Default: {default}\n",
+                about.prose(),
+                kind(value),
+            )
+            .expect("a string");
+            if let Some(range) = &about.range {
+                writeln!(page, "- {}", markdown(range)).expect("a string");
+            }
+            writeln!(page, "- Takes effect: {changes}").expect("a string");
+            if !section.ends_with(".adaptive") {
+                writeln!(page, "- Variable: `ANTEROOM_{variable}`").expect("a string");
+            }
+        } else {
+            comment.push(line);
+        }
+    }
+    page
+}
+
+fn is_key(key: &str) -> bool {
+    key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte.is_ascii_digit())
+}
+
+#[test]
+fn the_reference_of_the_configuration_is_generated() {
+    docs::is_generated("docs/reference/configuration.md", &page());
+}
