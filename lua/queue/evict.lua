@@ -42,4 +42,4 @@ call('HDEL', HELD, id)
 end_place(id, ticket, reason or EVICTED)
 write_gone_reasons()
 save({ 'last', 'credit', 'credit_at', 'dropped' })
-return { OK, status, m.epoch, id }
+return { OK, status or 0, m.epoch, id }

@@ -85,8 +85,14 @@ async fn bad_input_is_named_and_changes_nothing() {
         ("GET", &format!("{ADMIN}/places/9007199254740992"), Value::Null, 400, "ticket must be"),
         ("GET", &format!("{ADMIN}/places/one"), Value::Null, 400, "ticket must be"),
         ("DELETE", &format!("{ADMIN}/places/-1"), Value::Null, 400, "ticket must be"),
-        ("GET", &format!("{ADMIN}/places/2"), Value::Null, 404, "never given"),
-        ("DELETE", &format!("{ADMIN}/places/2"), Value::Null, 404, "never given"),
+        ("GET", &format!("{ADMIN}/places/2"), Value::Null, 404, "no visitor has got this ticket"),
+        (
+            "DELETE",
+            &format!("{ADMIN}/places/2"),
+            Value::Null,
+            404,
+            "no visitor has got this ticket",
+        ),
         ("DELETE", &format!("{SHOP}/places/{}", "A".repeat(39)), Value::Null, 400, "place must be"),
         ("DELETE", &format!("{SHOP}/places/%FF"), Value::Null, 400, "place must be"),
         (

@@ -147,7 +147,8 @@ mod tests {
     use super::*;
 
     /// Where samples are that a reader may copy.
-    const SAMPLES: [&str; 6] = ["config", "docs", "gateways", "k8s", "scripts", "README.md"];
+    const SAMPLES: [&str; 7] =
+        ["config", "deploy", "docs", "gateways", "k8s", "scripts", "README.md"];
 
     /// The files below a folder, or the file itself.
     fn files(path: &Path) -> Vec<PathBuf> {

@@ -38,7 +38,8 @@ codes! {
     /// The Redis primary has changed, and no operator has confirmed the pool.
     POOL_UNCONFIRMED = SERVICE_UNAVAILABLE, "pool_unconfirmed",
         "No money moves until an operator confirms the pool",
-        Later, "Operators: compare the newest movements, then `POST /v1/admin/pools/{pool}/confirm`.";
+        Later, "Operators: write down the payments that Redis lost, confirm with `POST \
+            /v1/admin/pools/{pool}/confirm`, then repeat them.";
     /// The Redis user has no permission for `INFO`, so the pool could not stay confirmed.
     PRIMARY_UNSEEN = CONFLICT, "primary_unseen", "The Redis user needs the permission +info",
         No, "Give the Redis user `+info`, then confirm the pool.";

@@ -178,6 +178,7 @@ mod tests {
         }
         page += "\n";
         for code in &codes {
+            let name = code.name();
             let Reference { meaning, retry, remedy } = code.reference;
             let meaning = meaning.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
             let retry = match retry {
@@ -188,9 +189,11 @@ mod tests {
                     its effect."
                 }
             };
+            let more = MORE.iter().find(|(code, _)| *code == name);
+            let more = more.map_or_else(String::new, |(_, links)| format!("\n- **More:** {links}"));
             page += &format!(
-                "## `{}`\n\n{}, status {}. {meaning}\n\n- **Retry?** {retry}\n- **What to do:** {remedy}\n\n",
-                code.name(),
+                "## `{}`\n\n{}, status {}. {meaning}\n\n- **Retry?** {retry}\n- **What to do:** {remedy}{more}\n\n",
+                name,
                 code.title(),
                 code.status().as_u16(),
             );
@@ -198,6 +201,54 @@ mod tests {
         page.truncate(page.trim_end().len());
         page + "\n"
     }
+
+    /// Pages that have more on a code.
+    const MORE: &[(&str, &str)] = &[
+        ("assertion_invalid", "[Identify visitors](../how-to/identify-visitors.md)"),
+        ("assertion_missing", "[Identify visitors](../how-to/identify-visitors.md)"),
+        ("effect_unknown", "[Durability and failures](../explanation/durability.md)"),
+        ("event_not_open", "[Give away limited stock](../how-to/give-away.md)"),
+        ("groups_differ", "[Rate limit](../how-to/rate-limit.md)"),
+        ("insufficient_balance", "[Budget](../how-to/budget-pool.md)"),
+        (
+            "join_limited",
+            "[All visitors share one address](../operate/troubleshooting.md#all-visitors-share-one-address)",
+        ),
+        (
+            "key_forbidden",
+            "[The service port refuses calls](../operate/troubleshooting.md#the-service-port-refuses-calls)",
+        ),
+        (
+            "key_invalid",
+            "[The service port refuses calls](../operate/troubleshooting.md#the-service-port-refuses-calls)",
+        ),
+        (
+            "key_missing",
+            "[The service port refuses calls](../operate/troubleshooting.md#the-service-port-refuses-calls)",
+        ),
+        (
+            "not_admitted",
+            "[A visitor gets `not_admitted` for ever](../operate/troubleshooting.md#a-visitor-gets-not_admitted-for-ever)",
+        ),
+        (
+            "not_found",
+            "[Finishing a place returns 404](../operate/troubleshooting.md#finishing-a-place-returns-404)",
+        ),
+        ("origin_refused", "[Headers and cookies](headers-and-cookies.md)"),
+        ("overloaded", "[AnteroomConnectionsRefused](../operate/runbooks/connections-refused.md)"),
+        ("pool_unconfirmed", "[AnteroomPoolUnconfirmed](../operate/runbooks/pool-unconfirmed.md)"),
+        ("primary_unseen", "[Set up Redis](../how-to/redis.md)"),
+        ("sold_out", "[Give away limited stock](../how-to/give-away.md)"),
+        (
+            "store_unavailable",
+            "[AnteroomStoreDown](../operate/runbooks/store-down.md), \
+             [AnteroomStoreRefuses](../operate/runbooks/store-refuses.md)",
+        ),
+        (
+            "token_invalid",
+            "[Every visitor gets 401](../operate/troubleshooting.md#every-visitor-gets-401)",
+        ),
+    ];
 
     const REFERENCE_HEAD: &str = "\
 # Errors

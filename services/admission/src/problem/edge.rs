@@ -77,13 +77,16 @@ codes! {
         No, "Check that `[keys.NAME]` has the digest of this key, and that the key is complete.";
     /// The role or the scopes of the API key do not cover this call.
     KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The API key does not allow this call",
-        No, "Use a key with the role and scope that the call needs.";
+        No, "Use a key whose scopes name this queue, limit, target, event or pool. Calls under \
+            `/v1/admin` need the role `operator`.";
     /// A request that came through a proxy reached a service port without keys.
     FORWARDED_REFUSED = FORBIDDEN, "forwarded_refused",
         "Forwarded requests are refused on this port",
         No, "Configure API keys, or call the port directly on loopback.";
-    /// Another site sent a changing call with the cookie, or any call while there are no keys.
+    /// Another site sent a changing call with the cookie of the visitor. On a service port without
+    /// keys: a browser sent the call.
     ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
         "The request came from an origin that is not allowed",
-        No, "Add the origin to `allowed_origins`, or send the token in `x-anteroom-token`.";
+        No, "Add the origin to `admission.allowed_origins` only if it is yours: others can be an \
+            attack. A client that is no browser sends the token in `x-anteroom-token`.";
 }

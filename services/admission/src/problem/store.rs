@@ -9,13 +9,14 @@ use super::{Code, Problem, retry};
 codes! {
     /// What any call that asks the store may answer.
     STORE by Service;
-    /// Redis is down or refuses. Nothing was changed.
+    /// Redis is down, full, or refuses the call. Nothing was changed.
     STORE_UNAVAILABLE = SERVICE_UNAVAILABLE, "store_unavailable", "Redis is not available",
         Later, "Retry after `Retry-After`. Places are kept.";
     /// Redis did not answer. The call can have had its effect.
     EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
         "It is not known whether the call had its effect",
-        SameId, "Retry with the same token, Idempotency-Key or id.";
+        SameId, "Retry with the same token, Idempotency-Key or id. Before you repeat an operator \
+            call, read the state.";
 }
 
 impl From<Error> for Problem {

@@ -22,7 +22,8 @@ codes! {
     /// The token is not signed for this queue or event: another secret, another queue, or not
     /// whole.
     TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here",
-        No, "Join. The token of one queue is not valid in another.";
+        No, "Join again. If all visitors get this, the processes have different `token_secrets`: \
+            give all of them the same.";
 }
 
 codes! {
@@ -38,7 +39,8 @@ codes! {
     /// The place of the token has ended, and only a backend can identify this visitor.
     ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
         "The place has ended: a backend must sign the visitor's identity again",
-        No, "Send the visitor to `return_to`, where your backend signs the identity.";
+        No, "Send the visitor to a page of your site that signs the identity and joins with it. \
+            The waiting page leads to `return_to` for this.";
     /// Gateway check: it is not the turn of this visitor.
     NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted",
         Later, "Send the visitor to the waiting page in `x-anteroom-room`, or ask again after \
@@ -57,8 +59,9 @@ codes! {
         No, "Join again, which gives a place at the end of the line.";
     /// Too many joins, or too many places, for this address.
     JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address",
-        Later, "Retry after `Retry-After`. Operators: see `joins_per_address`, `places_per_address` \
-            and `exempt`.";
+        Later, "Retry after `Retry-After`. Operators: if many visitors get this, `trusted_proxies` \
+            may not name your proxy. See also `joins_per_address`, `places_per_address` and \
+            `exempt`.";
     /// Too many requests for this place.
     SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place",
         Later, "Wait for `poll_after_ms` between two polls.";

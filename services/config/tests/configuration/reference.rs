@@ -42,7 +42,7 @@ trusted_proxies = ["10.1.0.0/16"]   # the network of your gateway only
 drain_delay = "15s"
 
 [keys.shop]
-digest = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+digest = "sha256:…"                 # from: anteroom-admission new-key
 role = "backend"
 scopes = ["queues:tickets"]
 

@@ -99,9 +99,9 @@ fn bypass_needs_an_end_and_an_end_lies_ahead() {
     refuses(json!({"state": "bypass"}), "until is required");
     assert!(checked(json!({"state": "bypass", "until": LATER})).is_ok());
     for past in ["2027-01-15T08:00:00Z", "2020-01-01T00:00:00Z"] {
-        refuses(json!({"capacity": 5, "until": past}), "until must lie in the future");
+        refuses(json!({"capacity": 5, "until": past}), "until must be in the future");
     }
-    refuses(json!({"until": LATER}), "until is the end of the values named beside it");
+    refuses(json!({"until": LATER}), "until is the end of the overrides in the same call");
     refuses(json!({"capacity": 5, "until": "tomorrow"}), "until must be a moment");
 }
 
