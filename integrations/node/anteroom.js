@@ -28,7 +28,7 @@ async function call(base, method, path, headers, body) {
       answer = { status: response.status, headers: response.headers, body: await response.text() };
       if (answer.status < 500) break;
     } catch (error) {
-      console.warn('no answer of Anteroom:', error.cause ?? error);
+      console.warn('no answer of Anteroom:', String(error.cause ?? error));
       answer = { status: 503, headers: new Headers({ 'retry-after': '5' }), body: '' };
     }
   }

@@ -35,8 +35,7 @@ async def gate(request: Request, call_next):
     """Asks the gateway check. Only 200 passes; the handle of the place is then in request.state.place."""
     if request.method not in ("GET", "HEAD") and not anteroom.may_change(request.headers):
         return Response(status_code=403)
-    path, query = request.scope["path"], request.scope["query_string"]  # request.url is built from the Host header
-    if path in OPEN_PATHS:
+    if request.scope["path"] in OPEN_PATHS:  # not request.url: old versions build it with an unchecked Host header
         return await call_next(request)
     headers = [(name, value) for name, value in request.headers.raw if name.decode() in anteroom.TOKEN_HEADERS]
     answer = await call("GET", f"{anteroom.PUBLIC}/authorize", headers=headers)
@@ -44,7 +43,8 @@ async def gate(request: Request, call_next):
         request.state.place = answer.headers.get("x-anteroom-place")
         response = await call_next(request)
     else:
-        target = request.scope["raw_path"].decode() + (f"?{query.decode()}" if query else "")
+        query = request.scope["query_string"].decode()
+        target = request.scope["raw_path"].decode() + (f"?{query}" if query else "")
         response = respond(*anteroom.refusal(request.method, target, request.headers, answer))
     for line in answer.headers.get_list("set-cookie"):
         response.headers.append("set-cookie", line)

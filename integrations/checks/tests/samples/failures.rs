@@ -56,6 +56,12 @@ async fn a_lost_or_failed_answer_is_retried_once() {
             Answer::of(shop.get("/seats")).await.is(200);
             assert_eq!(gate.requests().len(), 2);
         }
+        // The client of Django limits each read, not the whole try.
+        if !matches!(sample, Sample::Django) {
+            gate.replies(&[Reply::Trickle, OK]);
+            Answer::of(shop.get("/seats")).await.is(200);
+            assert_eq!(gate.requests().len(), 2);
+        }
         gate.replies(&[Reply::Silence, Reply::Silence, OK]);
         let begin = Instant::now();
         Answer::of(shop.get("/seats")).await.is_unavailable();

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use tokio::{
@@ -20,6 +21,8 @@ pub enum Reply {
     Break,
     /// No answer, and the connection stays open.
     Silence,
+    /// A 200 that comes byte by byte, and takes longer than a try.
+    Trickle,
 }
 
 /// A server that answers from a list. It ends with this guard.
@@ -80,6 +83,14 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) {
             let _ = stream.write_all(answer.as_bytes()).await;
         }
         Some(Reply::Break) => {}
+        Some(Reply::Trickle) => {
+            for byte in b"HTTP/1.1 200 Scripted\r\ncontent-length: 0\r\n\r\n" {
+                if stream.write_all(&[*byte]).await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
         Some(Reply::Silence) => std::future::pending().await,
         // The test then finds one request too many.
         None => {}
