@@ -8,7 +8,15 @@ use std::{
 };
 
 /// Not ours, or not kept.
-const PASSED_OVER: [&str; 5] = [".git", "target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts"];
+const PASSED_OVER: [&str; 7] = [
+    ".git",
+    "target",
+    "fuzz/target",
+    "fuzz/corpus",
+    "fuzz/artifacts",
+    "integrations/node/node_modules",
+    "integrations/python/.venv",
+];
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

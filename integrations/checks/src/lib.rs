@@ -1,0 +1,1 @@
+//! The samples of `integrations/`: `tests/samples` runs them before a real Anteroom.
