@@ -15,7 +15,8 @@ fn file(program: &str, modules: &[&str]) -> Option<PathBuf> {
     };
     let services = fs::read_dir(docs::root().join("services")).unwrap();
     let crates = services.map(|service| service.unwrap().path());
-    let others = ["k8s/checks", "grafana/checks", "loadtest", "integrations/checks"].map(|it| docs::root().join(it));
+    let others = ["k8s/checks", "grafana/checks", "loadtest", "integrations/checks"]
+        .map(|it| docs::root().join(it));
     crates.chain(others).find_map(|folder| {
         let module: &Path = &folder.join("tests").join(&path);
         let files = [module.with_extension("rs"), module.join("mod.rs"), module.join("main.rs")];
