@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What an installer writes if the network is the reason. Any other failure fails the tests.
-const OFFLINE: [&str; 11] = [
+const OFFLINE: [&str; 15] = [
     "EAI_AGAIN",
     "ECONNREFUSED",
     "ECONNRESET",
@@ -22,6 +22,11 @@ const OFFLINE: [&str; 11] = [
     "ReadTimeoutError",
     "ProxyError",
     "name resolution",
+    // A registry that does not serve the version, as some mirrors.
+    "No matching distribution",
+    "npm error code E403",
+    "npm error code E404",
+    "npm error code ETARGET",
 ];
 
 /// The folder of the samples.
