@@ -13,6 +13,8 @@ packages=()
 has() { command -v "$1" >/dev/null; }
 has cc || packages+=(gcc libc6-dev)
 has curl || packages+=(curl)
+has jq || packages+=(jq)
+has openssl || packages+=(openssl)
 has redis-server || has valkey-server || [ -n "${ANTEROOM_REDIS_BIN:-}" ] || packages+=(redis-server)
 has nginx || packages+=(nginx-light)
 has prometheus && has promtool || packages+=(prometheus)
