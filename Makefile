@@ -29,7 +29,7 @@ docs: ## Tests the documentation; with UPDATE_DOCS=1 writes its generated pages 
 		cargo test --locked -p anteroom-admission --test e2e the_documents_are_those_of_the_documentation
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
 		cargo test --locked -p anteroom-scheduler --test run_script -- documentation walks
-	cargo test --locked -p anteroom-testkit --test docs
+	cargo test --locked -p anteroom-testkit --test tidy
 
 docs-site: ## Builds the documentation as a site with mdBook, which it installs: target/docs
 	@command -v mdbook >/dev/null || cargo install --locked mdbook

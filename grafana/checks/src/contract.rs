@@ -173,6 +173,6 @@ mod tests {
         let rows = rows.lines().filter(|line| line.starts_with("| `")).count();
         assert_eq!(documented.len() + not_shown().len(), rows, "a row that is not a metric's");
         let eta = documented.iter().find(|it| it.name == "anteroom_queue_eta_error_ratio");
-        assert!(eta.is_some_and(|it| it.meaning.contains("|told − true|")), "{eta:?}");
+        assert!(eta.is_some_and(|it| it.meaning.contains("|estimate − true wait|")), "{eta:?}");
     }
 }

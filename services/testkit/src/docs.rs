@@ -5,9 +5,11 @@
 
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+
+use crate::repository::{files, root};
 
 /// Every metric; the contract of dashboards and alerts.
 pub const METRICS: &str = "docs/reference/metrics.md";
@@ -20,11 +22,6 @@ pub const RUNBOOKS: &str = "docs/operate/runbooks";
 /// The walk through NGINX.
 pub const PROTECT_YOUR_SERVICE: &str = "docs/tutorials/protect-your-service.md";
 
-/// The folder of the repository.
-pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// A page by its path in the repository.
 ///
 /// # Panics
@@ -35,32 +32,16 @@ pub fn read(path: &str) -> Page {
     Page { path: path.to_owned(), text }
 }
 
-/// All pages: those of `docs/`, and those that stand beside what they describe.
+/// All pages: those of `docs/`, and those beside what they describe.
 ///
 /// # Panics
 ///
-/// If a folder cannot be read.
+/// If a page cannot be read.
 pub fn pages() -> Vec<Page> {
-    let mut paths = Vec::new();
-    for folder in ["docs", "lua", "gateways", "loadtest", "services", "k8s", "deploy"] {
-        walk(&root().join(folder), &mut paths);
-    }
-    let beside = ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-    paths.extend(beside.map(|name| root().join(name)));
-    paths.sort();
-    let relative = |path: &PathBuf| path.strip_prefix(root()).ok()?.to_str().map(str::to_owned);
-    paths.iter().filter_map(relative).map(|path| read(&path)).collect()
-}
-
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|it| panic!("{}: {it}", folder.display())) {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() && !path.ends_with("node_modules") {
-            walk(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "md") {
-            found.push(path);
-        }
-    }
+    let root = root();
+    let relative = |path: &Path| path.strip_prefix(&root).ok()?.to_str().map(str::to_owned);
+    let files = files(".md").into_iter();
+    files.filter_map(|(path, text)| Some(Page { path: relative(&path)?, text })).collect()
 }
 
 /// A Markdown file.

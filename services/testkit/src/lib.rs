@@ -23,8 +23,10 @@
 pub mod docs;
 pub mod history;
 pub mod model;
+pub mod repository;
 pub mod witness;
 
+mod answer;
 mod binary;
 mod chromium;
 mod clock;
@@ -47,6 +49,7 @@ mod tls;
 mod unique;
 mod until;
 
+pub use answer::{Answer, client};
 pub use binary::binary;
 pub use chromium::Chromium;
 pub use clock::Clock;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::{
     sample::Sample,
     scripted::{Reply, Scripted},
-    shop::{Answer, navigates},
+    shop::{Answer, Sample as _, navigates},
     site::{Site, TOKEN},
 };
 

@@ -3,7 +3,7 @@
 use crate::{
     sample::Sample,
     scripted::{Reply, Scripted},
-    shop::{Answer, navigates},
+    shop::{Answer, Sample as _, navigates},
     site::{COOKIE, Site, TOKEN},
 };
 

@@ -5,7 +5,7 @@ use reqwest::Method;
 use crate::{
     sample::Sample,
     scripted::{Reply, Scripted},
-    shop::{Answer, navigates},
+    shop::{Answer, Sample as _, navigates},
     site::{COOKIE, ROOM, Site, TOKEN},
 };
 
@@ -48,18 +48,20 @@ async fn a_script_gets_the_refusal_of_anteroom() {
         let site = Site::start(sample).await;
         let (_first, waiting) = (site.called().await, site.join().await);
         let missing = Answer::of(site.shop.get("/seats")).await;
-        missing.refuses(401, "token_missing");
+        missing.refuses_visitor(401, "token_missing");
         assert_ne!(missing.header("www-authenticate"), "");
         let refused = Answer::of(site.shop.get("/seats").header(TOKEN, &waiting)).await;
-        refused.refuses(403, "not_admitted");
+        refused.refuses_visitor(403, "not_admitted");
         assert_ne!(refused.header("retry-after"), "");
         // `fetch` of a page that asks for HTML.
         let fetched = site.shop.get("/seats").header("sec-fetch-mode", "cors");
-        Answer::of(fetched.header("accept", "text/html")).await.refuses(401, "token_missing");
+        Answer::of(fetched.header("accept", "text/html"))
+            .await
+            .refuses_visitor(401, "token_missing");
         // All paths but the open ones.
-        Answer::of(site.shop.post("/order")).await.refuses(401, "token_missing");
-        Answer::of(site.shop.get("/nothing")).await.refuses(401, "token_missing");
-        Answer::of(site.shop.get("/seats?/join")).await.refuses(401, "token_missing");
+        Answer::of(site.shop.post("/order")).await.refuses_visitor(401, "token_missing");
+        Answer::of(site.shop.get("/nothing")).await.refuses_visitor(401, "token_missing");
+        Answer::of(site.shop.get("/seats?/join")).await.refuses_visitor(401, "token_missing");
         let named = site.shop.get("/seats").header("host", "127.0.0.1/join?");
         let status = Answer::of(named).await.status;
         assert!(status == 400 || status == 401, "{status}");

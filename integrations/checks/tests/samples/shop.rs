@@ -1,8 +1,8 @@
 //! A running sample, and those who call it.
 
 use anteroom_testkit::Process;
-use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect::Policy};
-use serde_json::Value;
+pub use anteroom_testkit::{Answer, client};
+use reqwest::{Client, Method, RequestBuilder};
 use tempfile::TempDir;
 
 /// A running sample. It ends with this guard.
@@ -37,64 +37,34 @@ pub fn navigates(call: RequestBuilder) -> RequestBuilder {
     call.header("accept", "text/html,*/*;q=0.8").header("sec-fetch-mode", "navigate")
 }
 
-/// A client that follows no redirect and keeps no cookies.
-pub fn client() -> Client {
-    Client::builder().redirect(Policy::none()).no_proxy().build().unwrap()
+/// What an answer of a sample has beside that of any service.
+pub trait Sample {
+    /// Checks that it is Anteroom's own refusal, with the headers that it goes with.
+    fn refuses_visitor(&self, status: u16, code: &str) -> &Self;
+    /// Checks that the waiting room is not available.
+    fn is_unavailable(&self);
+    /// The cookies that it sets: `name=value`, and the attributes in order.
+    fn cookies(&self) -> Vec<String>;
 }
 
-/// An answer, read whole.
-#[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
-}
-
-impl Answer {
-    pub async fn of(request: RequestBuilder) -> Self {
-        let answer = request.send().await.expect("an answer");
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        Self { status, headers, text: answer.text().await.expect("a body") }
-    }
-
-    /// Checks the status.
+impl Sample for Answer {
     #[track_caller]
-    pub fn is(&self, status: u16) -> &Self {
-        assert_eq!(self.status, status, "{self:?}");
-        self
-    }
-
-    /// Checks that it is Anteroom's own refusal, in full.
-    #[track_caller]
-    pub fn refuses(&self, status: u16, code: &str) -> &Self {
-        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
-        let body = self.is(status).json();
-        assert_eq!((&body["status"], &body["code"]), (&status.into(), &code.into()), "{body}");
+    fn refuses_visitor(&self, status: u16, code: &str) -> &Self {
+        self.refuses(status, code);
         assert_eq!(self.header("x-anteroom-refusal"), code);
         assert_ne!(self.header("x-anteroom-room"), "");
         assert_eq!(self.header("cache-control"), "private, no-store");
         self
     }
 
-    /// Checks that the waiting room is not available.
     #[track_caller]
-    pub fn is_unavailable(&self) {
+    fn is_unavailable(&self) {
         let retry_after = self.is(503).header("retry-after");
         assert_eq!(retry_after, "5", "{self:?}");
         assert!(!self.text.contains("Seats"), "{self:?}");
     }
 
-    /// A header as text; empty if it is absent.
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
-    }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
-    /// The cookies that it sets: `name=value`, and the attributes in order.
-    pub fn cookies(&self) -> Vec<String> {
+    fn cookies(&self) -> Vec<String> {
         let lines = self.headers.get_all("set-cookie").iter();
         let mut cookies: Vec<_> = lines.map(|line| sorted(line.to_str().unwrap())).collect();
         cookies.sort_unstable();

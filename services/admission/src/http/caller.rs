@@ -149,8 +149,9 @@ fn unknown<T: Listed>(live: &LiveConfig, caller: &Caller) -> Problem {
     let usable = names.filter(|name| caller.touches(T::Kind::SECTION, name).is_ok());
     let usable: Vec<_> = usable.take(MOST_NAMES).collect();
     let section = T::Kind::SECTION;
-    Problem::new(T::UNKNOWN).detail(match usable.is_empty() {
-        true => format!("No [{section}.NAME] is configured that this key may use."),
-        false => format!("Configured in [{section}.NAME]: {}.", usable.join(", ")),
+    Problem::new(T::UNKNOWN).detail(if usable.is_empty() {
+        format!("No [{section}.NAME] is configured that this key can use.")
+    } else {
+        format!("Configured in [{section}.NAME]: {}.", usable.join(", "))
     })
 }

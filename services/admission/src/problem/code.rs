@@ -106,6 +106,12 @@ impl Code {
         self.title
     }
 
+    /// What the page of errors has of it.
+    #[cfg(test)]
+    pub(super) fn reference(self) -> &'static Reference {
+        self.reference
+    }
+
     /// What the caller does.
     pub fn remedy(self) -> &'static str {
         self.reference.remedy
@@ -147,6 +153,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
     #[test]
     fn every_code_has_its_own_name_and_an_error_status() {
         let names: HashSet<_> = all_codes().map(Code::name).collect();
@@ -165,126 +172,5 @@ mod tests {
             ours,
             ["internal", "overloaded", "request_timeout", "store_unavailable", "effect_unknown"]
         );
-    }
-
-    /// The page `docs/reference/errors.md`.
-    fn reference() -> String {
-        let mut page = String::from(REFERENCE_HEAD);
-        let mut codes: Vec<_> = all_codes().collect();
-        codes.sort_by_key(|code| (code.status().as_u16(), code.name()));
-        for code in &codes {
-            let (name, status) = (code.name(), code.status().as_u16());
-            page += &format!("| [`{name}`](#{name}) | {status} | {} |\n", code.title());
-        }
-        page += "\n";
-        for code in &codes {
-            let name = code.name();
-            let Reference { meaning, retry, remedy } = code.reference;
-            let meaning = meaning.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
-            let retry = match retry {
-                Retry::No => "No. The same request fails until something else changes.",
-                Retry::Later => "Yes, after `Retry-After`.",
-                Retry::SameId => {
-                    "Yes, at once. Use the same token, key or id: the call can have had \
-                    its effect."
-                }
-            };
-            let more = MORE.iter().find(|(code, _)| *code == name);
-            let more = more.map_or_else(String::new, |(_, links)| format!("\n- **More:** {links}"));
-            page += &format!(
-                "## `{}`\n\n{}, status {}. {meaning}\n\n- **Retry?** {retry}\n- **What to do:** {remedy}{more}\n\n",
-                name,
-                code.title(),
-                code.status().as_u16(),
-            );
-        }
-        page.truncate(page.trim_end().len());
-        page + "\n"
-    }
-
-    /// Pages that have more on a code.
-    const MORE: &[(&str, &str)] = &[
-        ("assertion_invalid", "[Identify visitors](../how-to/identify-visitors.md)"),
-        ("assertion_missing", "[Identify visitors](../how-to/identify-visitors.md)"),
-        ("effect_unknown", "[Durability and failures](../explanation/durability.md)"),
-        ("event_not_open", "[Give away limited stock](../how-to/give-away.md)"),
-        ("groups_differ", "[Rate limit](../how-to/rate-limit.md)"),
-        ("insufficient_balance", "[Budget](../how-to/budget-pool.md)"),
-        (
-            "join_limited",
-            "[All visitors share one address](../operate/troubleshooting.md#all-visitors-share-one-address)",
-        ),
-        (
-            "key_forbidden",
-            "[The service port refuses calls](../operate/troubleshooting.md#the-service-port-refuses-calls)",
-        ),
-        (
-            "key_invalid",
-            "[The service port refuses calls](../operate/troubleshooting.md#the-service-port-refuses-calls)",
-        ),
-        (
-            "key_missing",
-            "[The service port refuses calls](../operate/troubleshooting.md#the-service-port-refuses-calls)",
-        ),
-        (
-            "not_admitted",
-            "[A visitor gets `not_admitted` for ever](../operate/troubleshooting.md#a-visitor-gets-not_admitted-for-ever)",
-        ),
-        (
-            "not_found",
-            "[Finishing a place returns 404](../operate/troubleshooting.md#finishing-a-place-returns-404)",
-        ),
-        ("origin_refused", "[Headers and cookies](headers-and-cookies.md)"),
-        ("overloaded", "[AnteroomConnectionsRefused](../operate/runbooks/connections-refused.md)"),
-        ("pool_unconfirmed", "[AnteroomPoolUnconfirmed](../operate/runbooks/pool-unconfirmed.md)"),
-        ("primary_unseen", "[Set up Redis](../how-to/redis.md)"),
-        ("sold_out", "[Give away limited stock](../how-to/give-away.md)"),
-        (
-            "store_unavailable",
-            "[AnteroomStoreDown](../operate/runbooks/store-down.md), \
-             [AnteroomStoreRefuses](../operate/runbooks/store-refuses.md)",
-        ),
-        (
-            "token_invalid",
-            "[Every visitor gets 401](../operate/troubleshooting.md#every-visitor-gets-401)",
-        ),
-    ];
-
-    const REFERENCE_HEAD: &str = "\
-# Errors
-
-Every error of the public and the service port is `application/problem+json` (RFC 9457). Decide by `code`: it is stable.
-`title` and `detail` are for people, and can change. `docs` is the address of the entry on this page.
-
-```json
-{
-  \"type\": \"urn:anteroom:problem:queue_full\",
-  \"title\": \"The queue is full\",
-  \"status\": 503,
-  \"code\": \"queue_full\",
-  \"detail\": \"Retry after `Retry-After`.\",
-  \"docs\": \"https://github.com/anteroom/anteroom/blob/main/docs/reference/errors.md#queue_full\",
-  \"retry_after_ms\": 12000
-}
-```
-
-| member | when | meaning |
-|---|---|---|
-| `type`, `title`, `status`, `code` | always | The error. `status` is the status of the answer. |
-| `detail` | always | What is wrong with this request, or what to do. |
-| `docs` | unless [`docs_url`](configuration.md#admissiondocs_url) is `\"\"` | The entry of this error. |
-| `reason` | `place_gone` | Why the place ended: `completed`, `left`, `unclaimed`, `expired`, `abandoned`, `evicted`, `lost`, `ended`. |
-| `retry_after_ms` | when a retry makes sense | When to ask again. The header `Retry-After` has the same in whole seconds. |
-
-At the gateway check (`…/authorize`) the status of a refusal is always 401 or 403, with the same codes. Gateways turn
-other statuses into errors of their own, and some let a 5xx pass.
-
-| code | status | title |
-|---|---|---|
-";
-
-    #[test]
-    fn the_reference_of_errors_is_generated() {
-        anteroom_testkit::docs::is_generated("docs/reference/errors.md", &reference());
     }
 }

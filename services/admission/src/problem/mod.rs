@@ -5,6 +5,8 @@
 
 pub mod code;
 pub mod edge;
+#[cfg(test)]
+mod reference;
 pub mod retry;
 pub mod store;
 

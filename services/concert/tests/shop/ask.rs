@@ -5,7 +5,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::support::{Answer, Concert, client};
+use crate::support::{Answer, Concert, Reserved as _, client};
 
 const ONE: &str = "[queues.concert]\ncapacity = 1\n";
 const TOKEN: &str = "x-anteroom-token";

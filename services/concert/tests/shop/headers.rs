@@ -3,7 +3,7 @@
 use anteroom_testkit::Anteroom;
 use reqwest::Method;
 
-use crate::support::{Answer, Concert, client};
+use crate::support::{Answer, Concert, Reserved as _, client};
 
 const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
 

@@ -4,7 +4,7 @@ use anteroom_testkit::Chromium;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Concert};
+use crate::support::{Answer, Concert, Reserved as _};
 
 #[tokio::test]
 async fn the_pages_fit_can_be_read_and_their_buttons_look_like_buttons() {

@@ -3,7 +3,7 @@
 use anteroom_testkit::Anteroom;
 use reqwest::Method;
 
-use crate::support::{Answer, Concert, client};
+use crate::support::{Answer, Concert, Reserved as _, client};
 
 const SHOP: &str = "https://shop.example";
 const START: [&str; 4] = ["--think", "0s", "--public-url", SHOP];

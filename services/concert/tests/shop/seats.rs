@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::support::Concert;
+use crate::support::{Concert, Reserved as _};
 
 /// No waiting but for the database.
 const QUICK: [&str; 4] = ["--think", "0s", "--workers", "16"];

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+pub use anteroom_testkit::{Answer, client};
 use anteroom_testkit::{PATIENCE, Process};
-use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap, redirect::Policy};
+use reqwest::{Client, Method, RequestBuilder};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -88,55 +89,15 @@ fn file(folder: &TempDir) -> PathBuf {
     folder.path().join("concert.sqlite")
 }
 
-/// A client that follows nothing and keeps no cookies.
-pub fn client() -> Client {
-    Client::builder().redirect(Policy::none()).no_proxy().build().expect("a client")
-}
-
-/// An answer, read whole.
-#[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub text: String,
-}
-
-impl Answer {
-    pub async fn of(request: RequestBuilder) -> Self {
-        let answer = request.send().await.expect("an answer");
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        Self { status, headers, text: answer.text().await.expect("a body") }
-    }
-
-    /// Checks the status.
-    #[track_caller]
-    pub fn is(&self, status: u16) -> &Self {
-        assert_eq!(self.status, status, "{self:?}");
-        self
-    }
-
-    /// Checks that it is a problem of this code, in full.
-    #[track_caller]
-    pub fn refuses(&self, status: u16, code: &str) -> &Self {
-        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
-        let body = self.is(status).json();
-        assert_eq!((&body["status"], &body["code"]), (&status.into(), &code.into()), "{body}");
-        assert!(body["title"].as_str().is_some_and(|title| !title.is_empty()), "{body}");
-        self
-    }
-
-    /// A header as text; empty when it is absent.
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
-    }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
+/// What an answer of the shop has beside that of any service.
+pub trait Reserved {
     /// The id of its reservation.
+    fn reservation(&self) -> String;
+}
+
+impl Reserved for Answer {
     #[track_caller]
-    pub fn reservation(&self) -> String {
+    fn reservation(&self) -> String {
         self.json()["reservation"].as_str().expect("an id").to_owned()
     }
 }

@@ -10,6 +10,8 @@ use anteroom_core::limit::{Algorithm, Rule};
 use anteroom_core::queue::{Pace, RULES, Rules};
 use std::time::Duration;
 
+use super::defaults::{self, Key};
+
 /// Keys that files and environments out there use, by section. A new key need not be added here.
 const PROMISED: [(&str, &str); 12] = [
     (
@@ -48,50 +50,6 @@ const PROMISED: [(&str, &str); 12] = [
     ("pools.*", "funds on_failover hold_ttl ledger_keep options"),
 ];
 
-/// The line `key = value` of a section, and whether it is only shown, behind a `#`.
-struct Line {
-    section: String,
-    key: String,
-    value: String,
-    shown_only: bool,
-    /// The comment lines of the key itself.
-    comment: Vec<&'static str>,
-    /// Whether its comment or that of its section has [`RESTART`].
-    restarts: bool,
-}
-
-/// The comment line of a key, or of a section of such keys, that takes effect after a restart.
-const RESTART: &str = "Takes effect after a restart.";
-
-fn documented() -> Vec<Line> {
-    let mut section = String::new();
-    let (mut comment, mut all_restart) = (Vec::new(), false);
-    let mut lines = Vec::new();
-    for line in DEFAULT_TOML.lines() {
-        let (line, shown_only) = match line.strip_prefix('#') {
-            Some(rest) if rest.starts_with(|first: char| first == '[' || first.is_lowercase()) => {
-                (rest, true)
-            }
-            Some(rest) => {
-                comment.push(rest.trim_start());
-                continue;
-            }
-            None => (line, false),
-        };
-        let comment = std::mem::take(&mut comment);
-        let restarts = comment.contains(&RESTART);
-        if let Some(name) = line.strip_prefix('[') {
-            section = name.trim_end_matches(']').replace('"', "");
-            all_restart = restarts;
-        } else if let Some((key, value)) = line.split_once(" = ") {
-            let (section, key, value) = (section.clone(), key.to_owned(), value.to_owned());
-            let restarts = restarts || all_restart;
-            lines.push(Line { section, key, value, shown_only, comment, restarts });
-        }
-    }
-    lines
-}
-
 fn words(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
@@ -103,7 +61,7 @@ fn load(toml: &str) -> Result<anteroom_config::Config, String> {
 /// The keys of the defaults file, by section.
 fn documented_keys() -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in documented() {
+    for line in defaults::keys() {
         if let Some((section, table)) = line.section.split_once(".*.") {
             found.entry(format!("{section}.*")).or_default().insert(table.to_owned());
         }
@@ -125,21 +83,11 @@ fn every_promised_key_is_documented() {
 /// `docs/reference/configuration.md` is made of.
 #[test]
 fn every_key_has_a_comment_of_its_own() {
-    for Line { section, key, shown_only, comment, .. } in documented() {
+    for Key { section, key, is_example, comment, .. } in defaults::keys() {
         let key = format!("{section}.{key}");
-        let is_fact = |line: &str| {
-            let fact = ["Range: ", "Values: ", "Unset: "].iter().any(|fact| line.starts_with(fact));
-            fact || line == RESTART
-        };
-        let text: Vec<_> = comment.iter().skip_while(|line| line.starts_with("== ")).collect();
-        let is_text = text.first().is_some_and(|line| !is_fact(line) && !line.starts_with("---"));
-        assert!(is_text, "{key}: {comment:?}");
-        let facts = text.iter().skip_while(|line| !is_fact(line));
-        assert!(facts.clone().all(|line| is_fact(line)), "{key}: text after facts: {comment:?}");
-        assert!(facts.clone().all(|line| line.ends_with('.')), "{key}: {comment:?}");
-        let has_unset = facts.clone().any(|line| line.starts_with("Unset: "));
-        let is_required = text.iter().any(|line| line.contains("Required"));
-        assert_eq!(shown_only, has_unset || (shown_only && is_required), "{key}: while unset?");
+        assert!(!comment.text.is_empty(), "{key} has no comment of its own");
+        let is_unset = comment.unset.is_some() || is_example && comment.text.contains("Required");
+        assert_eq!(is_example, is_unset, "{key}: what holds while it is unset?");
     }
     for line in DEFAULT_TOML.lines() {
         assert!(line.chars().count() <= 100 && !line.contains("(restart)"), "{line}");
@@ -162,22 +110,22 @@ fn the_keys_that_take_effect_after_a_restart_are_marked() {
     ];
     let running = Loader::new(None).load().expect("valid");
     let mut marked = 0;
-    for line in documented() {
+    for line in defaults::keys() {
         let service = match line.section.as_str() {
             "store" | "log" | "admission" => Service::Admission,
             "scheduler" => Service::Scheduler,
             "issuer" => Service::Issuer,
             // Entities and keys come and go while a service runs.
             _ => {
-                assert!(!line.restarts, "{}.{}", line.section, line.key);
+                assert!(!line.needs_restart, "{}.{}", line.section, line.key);
                 continue;
             }
         };
         let key = format!("{}.{}", line.section, line.key);
-        marked += usize::from(line.restarts);
+        marked += usize::from(line.needs_restart);
         // These sections are compared as a whole.
         if ["store", "log"].contains(&line.section.as_str()) {
-            assert!(line.restarts, "{key}");
+            assert!(line.needs_restart, "{key}");
             continue;
         }
         let is_of_its_kind = |value: &&&str| {
@@ -190,7 +138,7 @@ fn the_keys_that_take_effect_after_a_restart_are_marked() {
             .filter_map(|value| load(&format!("[{}]\n{} = {value}", line.section, line.key)).ok())
             .map(|config| !config.needs_restart(&running, service).is_empty())
             .collect();
-        assert_eq!(needs_restart.contains(&true), line.restarts, "{key}: {needs_restart:?}");
+        assert_eq!(needs_restart.contains(&true), line.needs_restart, "{key}: {needs_restart:?}");
     }
     assert!(marked > 20, "{marked}");
 }
@@ -238,9 +186,9 @@ fn the_defaults_of_a_queue_are_those_of_the_table_of_its_rules() {
     let rules = Rules { batch: Some(7), ..Rules::default() };
     assert_eq!(config.queues["some"].rules, rules);
     for rule in RULES.iter().filter(|rule| rule.in_file) {
-        let mut lines = documented().into_iter().filter(|line| line.section == "queues.*");
+        let mut lines = defaults::keys().filter(|line| line.section == "queues.*");
         let line = lines.find(|line| line.key == rule.name).expect(rule.name);
-        assert_eq!(line.shown_only, (rule.default)().is_none(), "{}", rule.name);
+        assert_eq!(line.is_example, (rule.default)().is_none(), "{}", rule.name);
     }
 }
 
@@ -265,7 +213,7 @@ fn a_batch_that_adapts_needs_no_other_rule_and_begins_at_its_least() {
 fn the_shown_values_are_valid() {
     let mut toml = String::from("[targets.reservations]\n[store]\nmode = \"sentinel\"\n");
     let mut section = "store".to_owned();
-    for line in documented().into_iter().filter(|line| line.shown_only) {
+    for line in defaults::keys().filter(|line| line.is_example) {
         // A webhook is none without its secret.
         let needs_secret = line.section == "events.*" && line.key == "url";
         if line.key == "password" || line.key.ends_with("_file") || needs_secret {

@@ -1,5 +1,6 @@
 //! The configuration: its keys and layers, what is refused and how, and secrets.
 
+mod defaults;
 mod errors;
 mod keys;
 mod layers;

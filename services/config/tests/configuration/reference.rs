@@ -1,9 +1,8 @@
 //! The page `docs/reference/configuration.md`, generated from the defaults file.
 
-use std::fmt::Write as _;
-
-use anteroom_config::DEFAULT_TOML;
 use anteroom_testkit::docs;
+
+use super::defaults::{Entry, Key, Section, entries};
 
 const HEAD: &str = r#"# Configuration
 
@@ -55,45 +54,6 @@ public_url = "https://tickets.example"
 ```
 "#;
 
-/// What stands before a key or a section.
-#[derive(Default)]
-struct Comment {
-    text: Vec<String>,
-    range: Option<String>,
-    unset: Option<String>,
-    needs_restart: bool,
-    group: Option<String>,
-}
-
-impl Comment {
-    fn take(lines: &mut Vec<&str>) -> Self {
-        let mut comment = Self::default();
-        let mut fact: Option<&mut String> = None;
-        for line in lines.drain(..) {
-            let line = line.trim_start_matches('#').trim();
-            if let Some(group) = line.strip_prefix("== ") {
-                comment.group = Some(group.trim_end_matches(" ==").to_owned());
-            } else if line == "Takes effect after a restart." {
-                comment.needs_restart = true;
-            } else if line.starts_with("Range: ") || line.starts_with("Values: ") {
-                fact = Some(comment.range.insert(line.to_owned()));
-            } else if let Some(unset) = line.strip_prefix("Unset: ") {
-                fact = Some(comment.unset.insert(unset.to_owned()));
-            } else if let Some(fact) = &mut fact {
-                fact.push(' ');
-                fact.push_str(line);
-            } else {
-                comment.text.push(line.to_owned());
-            }
-        }
-        comment
-    }
-
-    fn prose(&self) -> String {
-        markdown(&self.text.join(" "))
-    }
-}
-
 /// Keys and sections in a text are code.
 fn markdown(text: &str) -> String {
     let word = |word: &str| {
@@ -129,63 +89,49 @@ fn kind(value: &str) -> &'static str {
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
-    let mut comment: Vec<&str> = Vec::new();
-    let (mut section, mut whole_section_restarts) = (String::new(), false);
-    let lines = DEFAULT_TOML.lines().skip_while(|line| !line.starts_with("# ---"));
-    for line in lines {
-        if line.starts_with("# ---") || line.is_empty() {
-            comment.retain(|line| line.starts_with("# =="));
-        } else if let Some(name) = line.trim_start_matches('#').strip_prefix('[') {
-            section = name.trim_end_matches(']').replace("\"*\"", "NAME");
-            let about = Comment::take(&mut comment);
-            whole_section_restarts = about.needs_restart;
-            writeln!(page, "\n## `[{section}]`\n\n{}", about.prose()).expect("a string");
-            if whole_section_restarts {
-                page += "\nEvery key of this section takes effect after a restart.\n";
-            }
-        } else if let Some((key, value)) =
-            line.strip_prefix('#').unwrap_or(line).split_once(" = ").filter(|it| is_key(it.0))
-        {
-            let about = Comment::take(&mut comment);
-            if let Some(group) = &about.group {
-                writeln!(page, "\n**{group}**").expect("a string");
-            }
-            let default = match &about.unset {
-                _ if !line.starts_with('#') => format!("`{value}`"),
-                Some(unset) => format!("unset, which means: {}", markdown(unset)),
-                None => "unset".to_owned(),
-            };
-            let example = if line.starts_with('#') {
-                format!(", for example `{value}`")
-            } else {
-                String::new()
-            };
-            let restarts = about.needs_restart || whole_section_restarts;
-            let changes = if restarts { "after a restart" } else { "on reload" };
-            let variable = format!("{section}.{key}").replace('.', "__").to_uppercase();
-            write!(
-                page,
-                "\n### `{section}.{key}`\n\n{}\n\n- Type: {}{example}\n- Default: {default}\n",
-                about.prose(),
-                kind(value),
-            )
-            .expect("a string");
-            if let Some(range) = &about.range {
-                writeln!(page, "- {}", markdown(range)).expect("a string");
-            }
-            writeln!(page, "- Takes effect: {changes}").expect("a string");
-            if !section.ends_with(".adaptive") {
-                writeln!(page, "- Variable: `ANTEROOM_{variable}`").expect("a string");
-            }
-        } else {
-            comment.push(line);
+    for entry in entries() {
+        match entry {
+            Entry::Section(section) => add_section(&mut page, &section),
+            Entry::Key(key) => add_key(&mut page, &key),
         }
     }
     page
 }
 
-fn is_key(key: &str) -> bool {
-    key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_' || byte.is_ascii_digit())
+fn add_section(page: &mut String, Section { name, comment }: &Section) {
+    let name = name.replace('*', "NAME");
+    *page += &format!("\n## `[{name}]`\n\n{}\n", markdown(&comment.text));
+    if comment.needs_restart {
+        *page += "\nEvery key of this section takes effect after a restart.\n";
+    }
+}
+
+fn add_key(page: &mut String, key: &Key) {
+    let Key { value, comment, is_example, needs_restart, .. } = key;
+    let name = format!("{}.{}", key.section.replace('*', "NAME"), key.key);
+    if let Some(group) = &comment.group {
+        *page += &format!("\n**{group}**\n");
+    }
+    let example = if *is_example { format!(", for example `{value}`") } else { String::new() };
+    let default = match &comment.unset {
+        _ if !is_example => format!("`{value}`"),
+        Some(unset) => format!("unset, which means: {}", markdown(unset)),
+        None => "unset".to_owned(),
+    };
+    *page += &format!(
+        "\n### `{name}`\n\n{}\n\n- Type: {}{example}\n- Default: {default}\n",
+        markdown(&comment.text),
+        kind(value),
+    );
+    if let Some(range) = &comment.range {
+        *page += &format!("- {}\n", markdown(range));
+    }
+    let changes = if *needs_restart { "after a restart" } else { "on reload" };
+    *page += &format!("- Takes effect: {changes}\n");
+    if !key.section.ends_with(".adaptive") {
+        let variable = name.replace('.', "__").to_uppercase();
+        *page += &format!("- Variable: `ANTEROOM_{variable}`\n");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use anteroom_testkit::{Chromium, binary, docs};
+use anteroom_testkit::{Chromium, binary, docs, repository};
 
 use crate::demo::demo;
 use crate::run::Run;
@@ -128,7 +128,7 @@ async fn the_pictures_of_the_documentation_are_of_the_pages() {
         let picture = chromium.picture(size, page).await;
         assert!(picture.starts_with(b"\x89PNG") && picture.len() > 5_000, "{name}");
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            let file = docs::root().join(format!("docs/images/{name}.png"));
+            let file = repository::root().join(format!("docs/images/{name}.png"));
             std::fs::write(file, picture).expect("written");
         }
     }

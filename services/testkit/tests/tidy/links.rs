@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use anteroom_testkit::docs::{self, pages, read};
+use anteroom_testkit::docs::{pages, read};
+use anteroom_testkit::repository::root;
 
 /// A link from a page, as a path in the repository.
 fn target(page: &str, link: &str) -> PathBuf {
@@ -30,7 +31,7 @@ fn every_link_leads_somewhere() {
             let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let path =
                 if path.is_empty() { PathBuf::from(&page.path) } else { target(&page.path, path) };
-            if !docs::root().join(&path).exists() {
+            if !root().join(&path).exists() {
                 broken.push(format!("{}:{line}: {link}: no such file", page.path));
                 continue;
             }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anteroom_testkit::docs::{self, pages};
+use anteroom_testkit::docs::pages;
+use anteroom_testkit::repository::root;
 
 /// The file of a test program's module: `tests/PROGRAM.rs` of a crate, or `…/PROGRAM/MODULES.rs`,
 /// or `mod.rs` there.
@@ -13,10 +14,10 @@ fn file(program: &str, modules: &[&str]) -> Option<PathBuf> {
     } else {
         format!("{program}/{}", modules.join("/"))
     };
-    let services = fs::read_dir(docs::root().join("services")).unwrap();
+    let services = fs::read_dir(root().join("services")).unwrap();
     let crates = services.map(|service| service.unwrap().path());
     let others = ["k8s/checks", "grafana/checks", "loadtest", "integrations/checks"]
-        .map(|it| docs::root().join(it));
+        .map(|it| root().join(it));
     crates.chain(others).find_map(|folder| {
         let module: &Path = &folder.join("tests").join(&path);
         let files = [module.with_extension("rs"), module.join("mod.rs"), module.join("main.rs")];
