@@ -11,6 +11,10 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::repository::{files, root};
 
+/// Every key of the configuration.
+pub const CONFIGURATION: &str = "docs/reference/configuration.md";
+/// Every error.
+pub const ERRORS: &str = "docs/reference/errors.md";
 /// Every metric; the contract of dashboards and alerts.
 pub const METRICS: &str = "docs/reference/metrics.md";
 /// Redis for Anteroom: its user's permissions are here.

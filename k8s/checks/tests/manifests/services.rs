@@ -8,7 +8,7 @@ use std::{
     process::Command,
 };
 
-use anteroom_testkit::binary;
+use anteroom_testkit::{binary, docs};
 use serde_json::Value;
 
 use crate::rendered::{Rendered, all, find, items, pod};
@@ -208,30 +208,12 @@ fn the_shop_knows_what_it_is_given() {
     assert!(seen > 5);
 }
 
-/// The keys that the defaults mark as in effect after a restart only, such as `store.url`: with a
-/// line of their own, or of their section.
+/// The keys that take effect after a restart only, such as `store.url`, by their reference.
 fn keys_of_a_restart() -> BTreeSet<String> {
-    let defaults = include_str!("../../../../services/config/default.toml");
-    let (mut section, mut all_marked, mut marked) = (String::new(), false, false);
-    let mut keys = BTreeSet::new();
-    for line in defaults.lines() {
-        marked |= line == "# Takes effect after a restart.";
-        let line = match line.strip_prefix('#') {
-            Some(rest) if rest.starts_with(|c: char| c == '[' || c.is_lowercase()) => rest,
-            Some(_) => continue,
-            None => line,
-        };
-        let is_marked = std::mem::take(&mut marked);
-        if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-            section = name.to_owned();
-            all_marked = is_marked;
-        } else if let Some((key, _)) = line.split_once(" = ")
-            && (is_marked || all_marked)
-        {
-            keys.insert(format!("{section}.{key}"));
-        }
-    }
-    keys
+    let page = docs::read(docs::CONFIGURATION).text;
+    let entries = page.split("\n### `").skip(1);
+    let restarts = entries.filter(|entry| entry.contains("- Takes effect: after a restart\n"));
+    restarts.filter_map(|entry| entry.split('`').next()).map(str::to_owned).collect()
 }
 
 /// So that an operator never changes the ConfigMap and waits for a change that does not come.

@@ -11,12 +11,12 @@ codes! {
     /// No event of this name is configured.
     UNKNOWN_EVENT = NOT_FOUND, "unknown_event", "There is no such event",
         No, "Check the name, and `[events.NAME]` in the configuration.";
-    /// No item is left, or as many visitors have applied as are allowed.
+    /// No item is left, or the number of applications has reached `stock` × `over_apply`.
     SOLD_OUT = CONFLICT, "sold_out", "The event is sold out",
-        No, "Tell the visitor. An operator can add stock.";
+        No, "Show the visitor that the event is sold out. An operator can add stock.";
     /// The event does not take applications yet, or has ended.
     EVENT_NOT_OPEN = SERVICE_UNAVAILABLE, "event_not_open", "The event takes no applications now",
-        Later, "Retry after `Retry-After`, if it is there.";
+        Later, "Retry after `Retry-After`. Without this header the event has ended: do not retry.";
 }
 
 problems! {

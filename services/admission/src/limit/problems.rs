@@ -14,7 +14,7 @@ codes! {
     GROUPS_DIFFER = UNPROCESSABLE_ENTITY, "groups_differ",
         "All checks of a call must have the same group",
         No, "Send the same `group` with each check. Without `group` the key is the group, so \
-            checks of two keys need one.";
+            checks of 2 keys need the same `group`.";
 }
 
 problems! {

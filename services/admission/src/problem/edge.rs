@@ -6,16 +6,16 @@ use super::code::codes;
 codes! {
     /// What any call may answer, whatever it is.
     ANY by Service;
-    /// A parameter, a header or the path is malformed, or two lines of one header differ.
+    /// A parameter, a header or the path is malformed, or a header came twice with different values.
     BAD_REQUEST = BAD_REQUEST, "bad_request", "The request is malformed",
         No, "Correct what `detail` names.";
     /// Anteroom failed. The log has a line with the request id.
     INTERNAL = INTERNAL_SERVER_ERROR, "internal", "Internal error",
         Later, "Retry with the same id. If it continues, report the log line with this request id.";
-    /// A cap on connections, requests or waiting Redis calls is reached. Nothing was changed.
+    /// The limit on connections, requests or waiting Redis calls is reached. Nothing was changed.
     OVERLOADED = SERVICE_UNAVAILABLE, "overloaded", "Too many requests at the moment",
         Later, "Retry after `Retry-After`. Operators: start more replicas of admission.";
-    /// The request took longer than `request_timeout`. It can have had its effect.
+    /// The request took longer than `request_timeout`. The call can have had its effect.
     REQUEST_TIMEOUT = GATEWAY_TIMEOUT, "request_timeout", "The request took too long",
         SameId, "Retry with the same token, key or id.";
 }
@@ -25,8 +25,8 @@ codes! {
     ADDRESS by Service;
     /// The path, or what it names, does not exist.
     NOT_FOUND = NOT_FOUND, "not_found", "There is nothing at this address",
-        No, "Compare the path with the API document at `/openapi.json`. An empty handle or id \
-            makes such a path too.";
+        No, "Compare the path with the API document at `/openapi.json`. Check that no handle or \
+            id in the path is empty.";
     /// The path exists, but not with this method.
     METHOD_NOT_ALLOWED = METHOD_NOT_ALLOWED, "method_not_allowed", "The method is not allowed here",
         No, "Use a method of the header `Allow`.";
@@ -40,7 +40,7 @@ codes! {
         No, "Correct the field that `detail` names.";
     /// The body did not arrive in time.
     BODY_TIMEOUT = REQUEST_TIMEOUT, "body_timeout", "The body did not arrive in time",
-        Later, "Send head and body together.";
+        Later, "Send the body directly after the headers.";
     /// The body is longer than 16 KiB.
     BODY_TOO_LARGE = PAYLOAD_TOO_LARGE, "body_too_large", "The body is too large",
         No, "Send a shorter body.";
@@ -69,7 +69,7 @@ codes! {
 codes! {
     /// What any call of the service port may answer: it knows its callers.
     CALLER by Service;
-    /// The service port needs an API key and none was sent.
+    /// The service port needs an API key, and the request has none.
     KEY_MISSING = UNAUTHORIZED, "key_missing", "No API key was sent",
         No, "Send `Authorization: Bearer ark1.…`. Make a key with `anteroom-admission new-key`.";
     /// The API key is not one of the configured keys.
@@ -79,14 +79,14 @@ codes! {
     KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The API key does not allow this call",
         No, "Use a key whose scopes name this queue, limit, target, event or pool. Calls under \
             `/v1/admin` need the role `operator`.";
-    /// A request that came through a proxy reached a service port without keys.
+    /// A request came through a proxy to a service port without configured keys.
     FORWARDED_REFUSED = FORBIDDEN, "forwarded_refused",
         "Forwarded requests are refused on this port",
         No, "Configure API keys, or call the port directly on loopback.";
-    /// Another site sent a changing call with the cookie of the visitor. On a service port without
-    /// keys: a browser sent the call.
+    /// A page of another site sent a changing call of a browser. On a service port without
+    /// configured keys: a browser sent the call.
     ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
         "The request came from an origin that is not allowed",
-        No, "Add the origin to `admission.allowed_origins` only if it is yours: others can be an \
-            attack. A client that is no browser sends the token in `x-anteroom-token`.";
+        No, "If the origin is yours, add it to `admission.allowed_origins`. If it is not, the call can \
+            be an attack. A client that is not a browser sends the token in `x-anteroom-token`.";
 }

@@ -102,5 +102,5 @@ fn the_reference_of_errors_is_generated() {
     };
     let rows: String = codes.iter().map(row).collect();
     let entries: String = codes.into_iter().map(entry).collect();
-    docs::is_generated("docs/reference/errors.md", &format!("{HEAD}{rows}{entries}"));
+    docs::is_generated(docs::ERRORS, &format!("{HEAD}{rows}{entries}"));
 }

@@ -11,12 +11,12 @@ codes! {
     STORE by Service;
     /// Redis is down, full, or refuses the call. Nothing was changed.
     STORE_UNAVAILABLE = SERVICE_UNAVAILABLE, "store_unavailable", "Redis is not available",
-        Later, "Retry after `Retry-After`. Places are kept.";
-    /// Redis did not answer. The call can have had its effect.
+        Later, "Retry after `Retry-After`. Visitors keep their places.";
+    /// Redis did not answer in time. The call can have had its effect.
     EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
         "It is not known whether the call had its effect",
         SameId, "Retry with the same token, Idempotency-Key or id. Before you repeat an operator \
-            call, read the state.";
+            call, read the state of the queue, event or pool.";
 }
 
 impl From<Error> for Problem {

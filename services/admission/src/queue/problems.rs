@@ -15,15 +15,14 @@ use crate::problem::store::STORE;
 codes! {
     /// What the token of a place, or who shows it, may meet.
     TOKEN by Rule;
-    /// The call needs a token and none was sent.
+    /// The call needs a token, and the request has none.
     TOKEN_MISSING = UNAUTHORIZED, "token_missing", "No token was sent",
         No, "Join with `POST …/tokens`, then send the token in `x-anteroom-token` or the cookie \
             of the queue.";
-    /// The token is not signed for this queue or event: another secret, another queue, or not
-    /// whole.
+    /// The token was signed with another secret or for another queue or event, or is incomplete.
     TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here",
-        No, "Join again. If all visitors get this, the processes have different `token_secrets`: \
-            give all of them the same.";
+        No, "Join without this token. If all visitors get this, the processes have different \
+            `token_secrets`: give all processes the same.";
 }
 
 codes! {
@@ -35,16 +34,17 @@ codes! {
     /// The signed identity is not from a trusted backend for this queue, or has expired.
     ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
         "The assertion is not valid for this queue",
-        No, "Sign a new one: queue, `visitor_id` and an expiry at most 5 minutes ahead.";
-    /// The place of the token has ended, and only a backend can identify this visitor.
+        No, "Sign a new identity with this queue, the `visitor_id`, and an expiry at most 5 minutes \
+            ahead.";
+    /// A join with the token of an ended place: only a backend can identify this visitor.
     ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
         "The place has ended: a backend must sign the visitor's identity again",
         No, "Send the visitor to a page of your site that signs the identity and joins with it. \
             The waiting page leads to `return_to` for this.";
-    /// Gateway check: it is not the turn of this visitor.
+    /// Gateway check: the visitor has a place, but is not called yet.
     NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted",
-        Later, "Send the visitor to the waiting page in `x-anteroom-room`, or ask again after \
-            `Retry-After`.";
+        Later, "Send the visitor to the waiting page in `x-anteroom-room`, or repeat the check \
+            after `Retry-After`.";
     /// The place is still waiting, so it cannot be claimed.
     NOT_READY = CONFLICT, "not_ready", "It is not this place's turn yet",
         Later, "Poll the place. Claim it when its `status` is `ready`.";
@@ -56,11 +56,11 @@ codes! {
         No, "Remove the queue from the configuration of all services first.";
     /// The place has ended. `reason` shows why.
     PLACE_GONE = GONE, "place_gone", "The place has ended",
-        No, "Join again, which gives a place at the end of the line.";
-    /// Too many joins, or too many places, for this address.
+        No, "Join. The new place is at the end of the line.";
+    /// This address has made too many joins, or has too many places.
     JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address",
-        Later, "Retry after `Retry-After`. Operators: if many visitors get this, `trusted_proxies` \
-            may not name your proxy. See also `joins_per_address`, `places_per_address` and \
+        Later, "Retry after `Retry-After`. Operators: if many visitors get this, check that \
+            `trusted_proxies` names your proxy. See also `joins_per_address`, `places_per_address` and \
             `exempt`.";
     /// Too many requests for this place.
     SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place",

@@ -136,5 +136,5 @@ fn add_key(page: &mut String, key: &Key) {
 
 #[test]
 fn the_reference_of_the_configuration_is_generated() {
-    docs::is_generated("docs/reference/configuration.md", &page());
+    docs::is_generated(docs::CONFIGURATION, &page());
 }

@@ -78,7 +78,7 @@ async fn the_documents_are_those_of_the_documentation() {
         docs::is_generated(&format!("docs/reference/openapi/{port}.json"), &text);
         let described = &document["components"]["schemas"]["Problem"]["properties"]["code"];
         let named = described["description"].as_str().unwrap_or_default();
-        let page = docs::read("docs/reference/errors.md").text;
+        let page = docs::read(docs::ERRORS).text;
         let codes: Vec<_> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         assert_eq!(named.matches('`').count(), 2 * codes.len(), "{named}");
         for code in codes {
