@@ -11,7 +11,7 @@ codes! {
     /// No event of this name is configured.
     UNKNOWN_EVENT = NOT_FOUND, "unknown_event", "There is no such event",
         No, "Check the name, and `[events.NAME]` in the configuration.";
-    /// No item is left, or the number of applications has reached `stock` × `over_apply`.
+    /// No item is left, or as many applications are accepted as `stock` × `over_apply` allows.
     SOLD_OUT = CONFLICT, "sold_out", "The event is sold out",
         No, "Show the visitor that the event is sold out. An operator can add stock.";
     /// The event does not take applications yet, or has ended.

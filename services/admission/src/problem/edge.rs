@@ -6,7 +6,7 @@ use super::code::codes;
 codes! {
     /// What any call may answer, whatever it is.
     ANY by Service;
-    /// A parameter, a header or the path is malformed, or a header came twice with different values.
+    /// A parameter, a header or the path is malformed, or a header has 2 different values.
     BAD_REQUEST = BAD_REQUEST, "bad_request", "The request is malformed",
         No, "Correct what `detail` names.";
     /// Anteroom failed. The log has a line with the request id.
@@ -87,6 +87,7 @@ codes! {
     /// configured keys: a browser sent the call.
     ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
         "The request came from an origin that is not allowed",
-        No, "If the origin is yours, add it to `admission.allowed_origins`. If it is not, the call can \
-            be an attack. A client that is not a browser sends the token in `x-anteroom-token`.";
+        No, "If the origin is yours, add it to `admission.allowed_origins`. If it is not, the call \
+            can be an attack. A client that is not a browser sends the token in \
+            `x-anteroom-token`.";
 }

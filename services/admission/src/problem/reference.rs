@@ -27,7 +27,7 @@ Every error of the public and the service port is `application/problem+json` (RF
 | `detail` | always | What is wrong with this request, or what to do. |
 | `docs` | unless [`docs_url`](configuration.md#admissiondocs_url) is `""` | The entry of this error. |
 | `reason` | `place_gone` | Why the place ended: `completed`, `left`, `unclaimed`, `expired`, `abandoned`, `evicted`, `lost`, `ended`. |
-| `retry_after_ms` | when a retry makes sense | When to ask again. The header `Retry-After` has the same in whole seconds. |
+| `retry_after_ms` | when a retry makes sense | When to retry. The header `Retry-After` has the same in whole seconds. |
 
 At the gateway check (`…/authorize`) the status of a refusal is always 401 or 403, with the same codes. Gateways turn
 other statuses into errors of their own, and some let a 5xx pass.

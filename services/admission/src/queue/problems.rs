@@ -34,8 +34,8 @@ codes! {
     /// The signed identity is not from a trusted backend for this queue, or has expired.
     ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
         "The assertion is not valid for this queue",
-        No, "Sign a new identity with this queue, the `visitor_id`, and an expiry at most 5 minutes \
-            ahead.";
+        No, "Sign a new identity with this queue, the `visitor_id` and an expiry at most 5 \
+            minutes ahead.";
     /// A join with the token of an ended place: only a backend can identify this visitor.
     ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
         "The place has ended: a backend must sign the visitor's identity again",
@@ -60,8 +60,8 @@ codes! {
     /// This address has made too many joins, or has too many places.
     JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address",
         Later, "Retry after `Retry-After`. Operators: if many visitors get this, check that \
-            `trusted_proxies` names your proxy. See also `joins_per_address`, `places_per_address` and \
-            `exempt`.";
+            `trusted_proxies` names your proxy. See also `joins_per_address`, \
+            `places_per_address` and `exempt`.";
     /// Too many requests for this place.
     SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place",
         Later, "Wait for `poll_after_ms` between two polls.";

@@ -132,7 +132,7 @@ impl Watch {
             Err(_) => {
                 self.next_step = Next::Wait(queue.retry());
                 // A comment: it keeps the connection, and shows whether the client is still there.
-                ": the store is away\n\n".to_owned()
+                ": Redis is down\n\n".to_owned()
             }
         })
     }

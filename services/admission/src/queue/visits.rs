@@ -75,8 +75,8 @@ pub async fn join(
         Join::AddressFull => {
             queue.metrics.join_refused(JoinRefusal::AddressPlaces);
             let retry_in = queue.refused.schedule_from(Duration::ZERO, RETRY_FULL, is_counted());
-            let detail = "This address holds as many places as one address may \
-                          (places_per_address). Retry when one of them has ended.";
+            let detail = "This address has places_per_address places already. Retry when one of \
+                          them has ended.";
             Err(Problem::new(Code::JOIN_LIMITED).detail(detail).retry_after(retry_in))
         }
         Join::Closed { retry_in } => {

@@ -169,7 +169,7 @@ fn conclude(
     params(
         ("path" = String, Path, description = "the original path, with slashes"),
         ("x-anteroom-gate" = Option<String>, Header,
-            description = "with commas between: join (whoever comes to look at a page and has no \
+            description = "with commas between: join (a visitor who opens a page and has no \
                 place joins), redirect (302 to the waiting page for navigations)"),
     ),
     security((), ("token" = []), ("cookie" = [])),
