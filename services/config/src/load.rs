@@ -6,17 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use config::{Map, Value, ValueKind};
-
 use crate::{
-    default::DEFAULT_TOML,
-    document::{Document, find},
     environment,
     error::{ConfigError, Fault},
+    layers::Layers,
+    listing,
     published::{self, Accepted},
-    read::read_as,
-    secrets, section,
-    sections::{Config, Sections},
+    sections::Config,
     service::Service,
 };
 
@@ -102,8 +98,22 @@ impl Loader {
 
     /// Reads everything and checks it.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        let layers = Layers::read(self)?;
-        layers.typed().and_then(|config| self.finish(config)).map_err(|fault| layers.report(&fault))
+        self.read().map(|(config, _)| config)
+    }
+
+    /// Each value in force with its origin, as TOML. Secrets are hidden.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::load`].
+    pub fn list(&self) -> Result<String, ConfigError> {
+        self.read().map(|(_, layers)| listing::of(&layers))
+    }
+
+    fn read(&self) -> Result<(Config, Layers), ConfigError> {
+        let layers = Layers::read(self.file.as_deref(), &self.environment)?;
+        let config = layers.typed().and_then(|config| self.finish(config));
+        config.map_err(|fault| layers.report(&fault)).map(|config| (config, layers))
     }
 
     fn finish(&self, mut config: Config) -> Result<Config, Fault> {
@@ -128,83 +138,4 @@ impl Config {
     pub fn load(file: Option<&Path>) -> Result<Self, ConfigError> {
         Loader::new(file).process_environment()?.load()
     }
-}
-
-/// The layers, apart (to show where a value came from) and merged.
-struct Layers {
-    file: Option<(PathBuf, Value)>,
-    environment: Map<String, Value>,
-    merged: Value,
-}
-
-impl Layers {
-    fn read(loader: &Loader) -> Result<Self, ConfigError> {
-        // The text is part of the program, and a test loads it.
-        let mut builder = config::Config::builder()
-            .add_source(Document::parse(DEFAULT_TOML).map_err(ConfigError::new)?);
-        let mut file = None;
-        if let Some(path) = &loader.file {
-            let document = Document::read(path)?;
-            let root = document.root();
-            secrets::refuse_in_file(path, &root)?;
-            builder = builder.add_source(document);
-            file = Some((path.clone(), root));
-        }
-        let failed = |error: config::ConfigError| ConfigError::new(error.to_string());
-        let environment = environment::layer(&loader.environment)?;
-        for (key, value) in &environment {
-            builder = builder.set_override(key, value.clone()).map_err(failed)?;
-        }
-        let merged = builder.build().map_err(failed)?.cache;
-        Ok(Self { file, environment, merged })
-    }
-
-    /// The values, each under its own rule.
-    fn typed(&self) -> Result<Config, Fault> {
-        read_as::<Sections>(self.merged.clone(), "")?.typed()
-    }
-
-    /// The fault in one line: the key, its value, where it came from, the rule.
-    fn report(&self, fault: &Fault) -> ConfigError {
-        let key = &fault.key;
-        let mut path = key.clone();
-        let mut value = find(&self.merged, &path);
-        if let (None, Some(default)) = (value, section::default_of(key)) {
-            value = find(&self.merged, &default);
-            path = default;
-        }
-        let origin = if self.environment.contains_key(&path) {
-            format!(" ({})", environment::variable(&path))
-        } else {
-            let file = self.file.as_ref().filter(|(_, root)| find(root, &path).is_some());
-            file.map(|(file, _)| format!(" ({})", file.display())).unwrap_or_default()
-        };
-        let value = match value {
-            _ if !fault.shows_value => String::new(),
-            value if secrets::is_secret(key, value) => " = [hidden]".to_owned(),
-            Some(value) => shown(value).map(|value| format!(" = {value}")).unwrap_or_default(),
-            None => String::new(),
-        };
-        // An empty name would not be seen.
-        let key = if key.trim().is_empty() { "\"\"" } else { key };
-        ConfigError::new(format!("{key}{value}{origin}: {}", fault.rule))
-    }
-}
-
-/// A value as it may stand in an error: short, on one line, without a password.
-fn shown(value: &Value) -> Option<String> {
-    let text = match &value.kind {
-        ValueKind::Nil | ValueKind::Table(_) => return None,
-        ValueKind::String(text) => secrets::without_password(text),
-        ValueKind::Float(number) => format!("{number:?}"),
-        ValueKind::Array(values) => {
-            let values: Vec<String> = values.iter().filter_map(shown).collect();
-            format!("[{}]", values.join(", "))
-        }
-        other => other.to_string(),
-    };
-    if text.chars().count() <= 120 {
-        return Some(text);
-    }
-    Some(text.chars().take(117).chain("...".chars()).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use anteroom_core::store::{Address, redacted};
+use anteroom_core::store::Address;
 use config::{Value, ValueKind};
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -104,7 +104,17 @@ pub(crate) fn is_secret(key: &str, value: Option<&Value>) -> bool {
     let named = SECRET_KEYS.iter().any(|secret| {
         key.strip_prefix(secret).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
     });
-    named || (is_digest(key) && value.is_some_and(|value| !may_be_shown(value)))
+    named
+        || (is_digest(key) && value.is_some_and(|value| !may_be_shown(value)))
+        || (key.ends_with("_file") && value.is_some_and(|value| !looks_like_a_path(value)))
+}
+
+/// A long word in the place of a path may be the secret itself, which is pasted there easily.
+fn looks_like_a_path(value: &Value) -> bool {
+    match &value.kind {
+        ValueKind::String(text) => text.len() < 32 || text.starts_with(['/', '.']),
+        _ => true,
+    }
 }
 
 /// `keys.NAME.digest`, or `keys.NAME` without the rest.
@@ -120,11 +130,6 @@ fn may_be_shown(value: &Value) -> bool {
         ValueKind::String(text) => Digest::from_text(text).is_some(),
         _ => false,
     }
-}
-
-/// A text in quotes, without the password in what is an address or was meant as one.
-pub(crate) fn without_password(text: &str) -> String {
-    redacted(text).map_or_else(|| "[hidden]".to_owned(), |text| format!("{text:?}"))
 }
 
 /// Refuses secrets in a TOML file: they would end in ConfigMaps and repositories.

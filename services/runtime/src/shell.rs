@@ -5,7 +5,7 @@
 
 use std::{future::Future, io::Write, path::PathBuf, process::ExitCode, sync::Arc};
 
-use anteroom_config::{Config, ConfigError, Loader, Service};
+use anteroom_config::{Config, ConfigError, DEFAULT_TOML, Loader, Service};
 use anteroom_core::store::Refused;
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -54,11 +54,12 @@ pub fn command(service: Service) -> Command {
         .about(service.about())
         .after_help(format!(
             "Examples:\n  {program} --config anteroom.toml\n  {program} --config anteroom.toml \
-             --check-config\n  ANTEROOM_STORE__URL=redis://redis:6379 {program}\n\nYou can also set \
-             each configuration key with an environment variable,\nANTEROOM_<SECTION>__<KEY>. \
-             RUST_LOG takes precedence over log.level.\n\nExit codes: 0 done, 1 failed, 2 wrong \
-             arguments, 64 bad configuration, 77 missing Redis permission, 130 ended by a second \
-             signal."
+             --check-config\n  {program} --config anteroom.toml --print-config\n  {program} \
+             --print-defaults > anteroom.toml\n  ANTEROOM_STORE__URL=redis://redis:6379 \
+             {program}\n\nYou can also set each configuration key with an environment \
+             variable,\nANTEROOM_<SECTION>__<KEY>. RUST_LOG takes precedence over \
+             log.level.\n\nExit codes: 0 done, 1 failed, 2 wrong arguments, 64 bad \
+             configuration, 77 missing Redis permission, 130 ended by a second signal."
         ))
         .arg(
             Arg::new("config")
@@ -75,6 +76,20 @@ pub fn command(service: Service) -> Command {
                 .long("check-config")
                 .action(ArgAction::SetTrue)
                 .help("Check the configuration and exit"),
+        )
+        .arg(
+            Arg::new("print-config")
+                .long("print-config")
+                .action(ArgAction::SetTrue)
+                .conflicts_with("check-config")
+                .help("Print each configuration value in force with its origin, and exit"),
+        )
+        .arg(
+            Arg::new("print-defaults")
+                .long("print-defaults")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["check-config", "print-config"])
+                .help("Print all configuration keys with defaults and descriptions, and exit"),
         )
 }
 
@@ -93,6 +108,10 @@ where
     F: FnOnce(Context) -> R,
     R: Future<Output = anyhow::Result<()>>,
 {
+    if arguments.get_flag("print-defaults") {
+        print(DEFAULT_TOML);
+        return ExitCode::SUCCESS;
+    }
     let file = arguments.get_one::<PathBuf>("config");
     let mut loader = Loader::new(file.map(PathBuf::as_path)).service(service);
     let only_checks = arguments.get_flag("check-config");
@@ -113,6 +132,9 @@ where
     };
     if only_checks {
         return report(service, &config);
+    }
+    if arguments.get_flag("print-config") {
+        return list(service, &loader);
     }
     telemetry::start(filter, &config.log);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -250,10 +272,34 @@ fn report(service: Service, config: &Config) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// `--print-config` of a good configuration.
+fn list(service: Service, loader: &Loader) -> ExitCode {
+    let listing = match loader.list() {
+        Ok(listing) => listing,
+        Err(error) => return refuse(service, &error),
+    };
+    print(&format!(
+        "# The configuration of {} {}: each value in force with its origin.\n# Keys that are not \
+         here are unset. \"[hidden]\" is a secret.\n",
+        service.program(),
+        env!("CARGO_PKG_VERSION"),
+    ));
+    if std::env::var_os("RUST_LOG").is_some() {
+        print("# The variable RUST_LOG takes precedence over log.level.\n");
+    }
+    print(&listing);
+    ExitCode::SUCCESS
+}
+
 /// One line on standard error, for there is no log yet.
 fn refuse(service: Service, error: &ConfigError) -> ExitCode {
     write_line(std::io::stderr(), &format!("{}: {error}", service.program()));
     ExitCode::from(EXIT_CONFIG)
+}
+
+/// Text on standard output. A reader such as `head` may stop before the end.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 fn write_line(mut to: impl Write, line: &str) {

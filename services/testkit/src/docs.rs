@@ -13,6 +13,8 @@ use crate::repository::{files, root};
 
 /// Every key of the configuration.
 pub const CONFIGURATION: &str = "docs/reference/configuration.md";
+/// The same as a JSON Schema, for editors.
+pub const CONFIGURATION_SCHEMA: &str = "docs/reference/config.schema.json";
 /// Every error.
 pub const ERRORS: &str = "docs/reference/errors.md";
 /// Every metric; the contract of dashboards and alerts.
@@ -198,12 +200,27 @@ pub fn anchor(heading: &str) -> String {
     kept.flat_map(char::to_lowercase).map(|it| if it == ' ' { '-' } else { it }).collect()
 }
 
+/// A section of a page of command lines: a command, and what its `--help` prints.
+pub fn help_section(command: &str, help: &str) -> String {
+    let help = help.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    format!("\n## `{command}`\n\n```text\n{help}\n```\n")
+}
+
 /// Holds a generated page to what it is generated from; with `UPDATE_DOCS=1` writes it.
 ///
 /// # Panics
 ///
 /// If the page differs.
 pub fn is_generated(path: &str, text: &str) {
+    is_generated_by("make docs", path, text);
+}
+
+/// The same for a page whose test is run by another command than `make docs`.
+///
+/// # Panics
+///
+/// If the page differs.
+pub fn is_generated_by(command: &str, path: &str, text: &str) {
     let file = root().join(path);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&file, text).unwrap_or_else(|it| panic!("{path}: {it}"));
@@ -212,5 +229,5 @@ pub fn is_generated(path: &str, text: &str) {
     let there = fs::read_to_string(&file).unwrap_or_default();
     let differs = there.lines().zip(text.lines()).position(|(old, new)| old != new);
     let line = 1 + differs.unwrap_or_else(|| there.lines().count().min(text.lines().count()));
-    assert!(there == text, "{path} differs from line {line} on: run UPDATE_DOCS=1 make docs");
+    assert!(there == text, "{path} differs from line {line} on: run UPDATE_DOCS=1 {command}");
 }

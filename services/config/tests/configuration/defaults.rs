@@ -27,6 +27,53 @@ pub struct Key {
     pub needs_restart: bool,
 }
 
+/// The type of a value, by its form.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Flag,
+    Whole,
+    Decimal,
+    Duration,
+    Date,
+    Text,
+    List,
+    Table,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "true or false",
+            Self::Whole => "whole number",
+            Self::Decimal => "decimal",
+            Self::Duration => "duration",
+            Self::Date => "date",
+            Self::Text => "text",
+            Self::List => "list",
+            Self::Table => "table",
+        }
+    }
+}
+
+impl Key {
+    pub fn kind(&self) -> Kind {
+        let text = self.value.trim_matches('"');
+        let is_duration = text.ends_with(['s', 'm', 'h', 'd'])
+            && text.starts_with(|it: char| it.is_ascii_digit())
+            && !text.contains([':', '/', '.']);
+        match self.value.chars().next() {
+            Some('[') => Kind::List,
+            Some('{') => Kind::Table,
+            Some('t' | 'f') => Kind::Flag,
+            Some('"') if is_duration => Kind::Duration,
+            Some('"') if text.contains('T') && text.contains("+09:00") => Kind::Date,
+            Some('"') => Kind::Text,
+            _ if self.value.contains('.') => Kind::Decimal,
+            _ => Kind::Whole,
+        }
+    }
+}
+
 /// The comment before a section or a key: text, then facts of a line or more each.
 #[derive(Default)]
 pub struct Comment {

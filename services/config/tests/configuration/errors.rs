@@ -208,7 +208,7 @@ fn every_rule_has_its_line() {
         ("[events.coupon]\nissue = \"codes\"\nsecret_file = \"/no/secret\"".into(), "events.coupon.secret_file (FILE): is for issue = \"webhook\" only".into()),
         ("[events.coupon]\ntimeout = \"1s\"".into(), "events.coupon.timeout (FILE): is for issue = \"webhook\" only".into()),
         ("[events.coupon]\nallow_private = true".into(), "events.coupon.allow_private (FILE): is for issue = \"webhook\" only".into()),
-        ("[events.\"*\"]\nurl = \"https://shop.example\"\n[events.coupon]".into(), "events.coupon.url (FILE): is for issue = \"webhook\" only".into()),
+        ("[events.\"*\"]\nurl = \"https://shop.example\"\n[events.coupon]".into(), "events.coupon.url (FILE, [events.\"*\"]): is for issue = \"webhook\" only".into()),
         ("[events.coupon]\nissue = \"webhook\"\nurl = \"https://shop.example\"\nsecret_file = \"/no/secret\"".into(), "events.coupon.secret_file = \"/no/secret\" (FILE): cannot be read: No such file or directory (os error 2)".into()),
         ("[issuer]\nconcurrency = 0".into(), "issuer.concurrency = 0 (FILE): must be a whole number from 1 to 10_000".into()),
         // The store.

@@ -4,8 +4,10 @@ mod defaults;
 mod errors;
 mod keys;
 mod layers;
+mod listing;
 mod published;
 mod reference;
+mod schema;
 mod secrets;
 mod signing;
 

@@ -28,6 +28,10 @@ All services read the same TOML file. A later source takes precedence over an ea
   invalid file is refused as a whole: the configuration in force stays, and `anteroom_config_reload_success` is 0.
 - **Errors.** Unknown keys are refused. A bad configuration stops the start with exit code 64 and one line that names the
   key, the value and the rule. `--check-config` checks a file without starting.
+- **Origin.** `--print-config` prints each value in force, and if it comes from the defaults, your file or a variable.
+  Secrets are hidden. `--print-defaults` prints `default.toml`.
+- **Editors.** [`config.schema.json`](config.schema.json) is a JSON Schema. An editor that knows Taplo's directive checks
+  and completes the file if its first line is `#:schema PATH`, with the path or address of the schema.
 - **Secrets.** Never write a secret into the TOML file. Use a variable, or a key that ends in `_file` and names a file.
 
 A small production file. The secrets and the address of Redis come from the environment:
@@ -70,23 +74,6 @@ fn markdown(text: &str) -> String {
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn kind(value: &str) -> &'static str {
-    let text = value.trim_matches('"');
-    let is_duration = text.ends_with(['s', 'm', 'h', 'd'])
-        && text.starts_with(|it: char| it.is_ascii_digit())
-        && !text.contains([':', '/', '.']);
-    match value.chars().next() {
-        Some('[') => "list",
-        Some('{') => "table",
-        Some('t' | 'f') => "true or false",
-        Some('"') if is_duration => "duration",
-        Some('"') if text.contains('T') && text.contains("+09:00") => "date",
-        Some('"') => "text",
-        _ if value.contains('.') => "decimal",
-        _ => "whole number",
-    }
-}
-
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for entry in entries() {
@@ -121,7 +108,7 @@ fn add_key(page: &mut String, key: &Key) {
     *page += &format!(
         "\n### `{name}`\n\n{}\n\n- Type: {}{example}\n- Default: {default}\n",
         markdown(&comment.text),
-        kind(value),
+        key.kind().name(),
     );
     if let Some(range) = &comment.range {
         *page += &format!("- {}\n", markdown(range));

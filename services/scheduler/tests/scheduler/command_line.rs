@@ -47,6 +47,42 @@ async fn a_bad_file_ends_with_64_and_one_line_that_names_the_key() {
     }
 }
 
+#[test]
+fn the_configuration_in_force_is_printed_with_origins_and_nothing_is_started() {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), "[queues.concert]\ncapacity = 7\n").expect("written");
+    let mut command = command();
+    command.arg("--config").arg(file.path()).arg("--print-config");
+    command.env("ANTEROOM_STORE__PASSWORD", "hunter2").env("RUST_LOG", "warn");
+    let (code, stdout, stderr) = output(&mut command);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let lines: Vec<_> = stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let has = |line: &str| lines.contains(&line.split(' ').collect::<Vec<_>>());
+    assert!(has(&format!("capacity = 7 # {}", file.path().display())), "{stdout}");
+    assert!(has("password = \"[hidden]\" # ANTEROOM_STORE__PASSWORD"), "{stdout}");
+    assert!(has("tick = \"100ms\" # default"), "{stdout}");
+    assert!(stdout.contains("RUST_LOG takes precedence"), "{stdout}");
+    assert!(!stdout.contains("hunter2"), "{stdout}");
+    std::fs::write(file.path(), "[queues.concert]\ncapacity = 0\n").expect("written");
+    let (code, stdout, stderr) = output(&mut command);
+    assert_eq!((code, stdout.as_str()), (Some(64), ""));
+    assert!(stderr.contains("queues.concert.capacity = 0"), "{stderr}");
+}
+
+/// They are a file to begin with.
+#[test]
+fn the_defaults_are_printed_and_are_a_configuration() {
+    let (code, stdout, stderr) = output(command().arg("--print-defaults"));
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), stdout).expect("written");
+    let (code, _, stderr) =
+        output(command().arg("--config").arg(file.path()).arg("--check-config"));
+    assert_eq!(code, Some(0), "{stderr}");
+    let (code, ..) = output(command().args(["--print-defaults", "--print-config"]));
+    assert_eq!(code, Some(2), "one of them at a time");
+}
+
 #[tokio::test]
 async fn sigterm_ends_it_with_0() {
     let deployment = deployment("[queues.a]\ncapacity = 1\n[queues.b]\nbatch = 1\n").await;
