@@ -15,7 +15,7 @@
 
 if
   not load_meta({
-    'ticket', 'rate', 'health_state', 'health_at', 'adaptive_min', 'adaptive_max',
+    'ticket', 'turn_rate', 'health_state', 'health_at', 'adaptive_min', 'adaptive_max',
     'adaptive_reason',
   })
 then
@@ -37,7 +37,7 @@ local reply = {
   call('ZCOUNT', READY, from, '+inf'),
   call('ZCOUNT', ACTIVE, from, '+inf'),
   call('ZCOUNT', READY, '-inf', now) + call('ZCOUNT', ACTIVE, '-inf', now),
-  counter('ticket'), m.rate or -1, bypass, by_health and 1 or 0,
+  counter('ticket'), m.turn_rate or -1, bypass, by_health and 1 or 0,
   health(), health() > BREAKER_CLOSED and 0 or quarters(),
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,

@@ -55,7 +55,7 @@ local function forget_turns()
   for _, field in ipairs(TURNS_FIELDS) do
     if field ~= 'drops' and field ~= 'places' and field ~= 'spacing' then t[field] = 0 end
   end
-  call('HDEL', META, 'rate')
+  call('HDEL', META, 'turn_rate')
 end
 
 -- The rules in force, whatever the health is.
@@ -175,8 +175,8 @@ local function end_bin()
   local decay = math.exp(-time / RATED_TIME)
   t.drops, t.places = t.drops * decay + math.min(t.bin_drops, most), t.places * decay + t.bin_places
   t.bin_time, t.bin_turns, t.bin_gaps, t.bin_early, t.bin_drops, t.bin_places = 0, 0, 0, 0, 0, 0
-  m.rate = math.floor(t.turns * 1000000000000 / t.time)
-  save({ 'rate' })
+  m.turn_rate = math.floor(t.turns * 1000000000000 / t.time)
+  save({ 'turn_rate' })
 end
 
 -- Promotion was not allowed, or the line was empty.
@@ -273,9 +273,9 @@ end
 -- the tick before.
 local function count_turns(turns, room, before, after, more, spacing)
   if not m.turns then
-    -- What older versions counted.
+    -- What older versions counted. All of it goes: 0.1.0 fails if it finds a part.
     call(
-      'HDEL', META, 'rates', 'rate_slow', 'guess', 'drop', 'lull', 'longest', 'bin_from',
+      'HDEL', META, 'rates', 'rate', 'rate_slow', 'guess', 'drop', 'lull', 'longest', 'bin_from',
       'bin_time', 'bin_turns', 'bin_calls', 'bin_drops', 'bin_places'
     )
   end

@@ -5,7 +5,7 @@ use anteroom_core::breaker::{Breaker, Kept, Outcome, PermitId, Rules};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
-use super::Subsystem;
+use super::{MANY, Subsystem};
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: Breaker::NAME,
@@ -28,11 +28,13 @@ async fn call_everything(store: &Store) {
         id: (!n.is_multiple_of(4)).then(|| format!("id {n}")),
         ..Outcome::of(!n.is_multiple_of(7))
     };
-    join_all((0..40).map(async |n| target.record(&buckets, &one(n)).await.is_ok())).await;
-    join_all((0..40).map(async |_| target.permit(&buckets, permit).await.is_ok())).await;
+    join_all((0..MANY).map(async |n| target.record(&buckets, &one(n)).await.is_ok())).await;
+    join_all((0..MANY).map(async |_| target.record(&buckets, &Outcome::of(true)).await.is_ok()))
+        .await;
+    join_all((0..MANY).map(async |_| target.permit(&buckets, permit).await.is_ok())).await;
     target.snapshot(&buckets).await.expect("a look");
     let log = Rules { kept: Kept::InLog, ..buckets };
-    join_all((0..40).map(async |n| target.record(&log, &one(n)).await.is_ok())).await;
+    join_all((0..MANY).map(async |n| target.record(&log, &one(n)).await.is_ok())).await;
     target.record(&log, &Outcome::counted(7, 9)).await.expect("recorded");
     target.snapshot(&log).await.expect("a look");
 }

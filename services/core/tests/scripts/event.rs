@@ -7,7 +7,7 @@ use anteroom_core::event::{Event, Issue, Retried, Rules};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
-use super::Subsystem;
+use super::{MANY, Subsystem};
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: Event::NAME,
@@ -28,12 +28,12 @@ fn is_number(arg: &[u8]) -> bool {
 }
 
 async fn call_everything(store: &Store) {
-    let rules = Rules { stock: Some(20), issue: Issue::Codes, ..Rules::default() };
+    let rules = Rules { stock: Some(MANY), issue: Issue::Codes, ..Rules::default() };
     // The first application finds no rules, and seeds them.
     let event = Event::open(store, "e", rules.clone(), 1_000);
     event.apply("visitor 0").await.expect("an application");
     event.apply_rules(&rules).await.expect("the rules are written");
-    let visitors: Vec<_> = (0..30).map(|n| format!("visitor {n}")).collect();
+    let visitors: Vec<_> = (0..MANY).map(|n| format!("visitor {n}")).collect();
     join_all(visitors.iter().map(|it| event.apply(it))).await;
     join_all(visitors.iter().map(|it| event.status(it))).await;
     event.add_stock("more", 5).await.expect("stock");

@@ -7,7 +7,7 @@ use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Rule};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
-use super::Subsystem;
+use super::{MANY, Subsystem};
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: Limits::NAME,
@@ -42,6 +42,10 @@ async fn call_everything(store: &Store) {
         let decided = |answer| matches!(answer, Ok(Answer::Decided { .. }));
         assert!(answers.into_iter().all(decided), "as {id:?}");
     }
+    let keys: Vec<_> = (0..MANY).map(|n| n.to_string()).collect();
+    let calls =
+        keys.iter().map(|key| Call::one(&check(key, Algorithm::Counter), None).expect("a call"));
+    join_all(calls.map(|call| limits.check(call))).await;
     for (_, name) in Algorithm::ALL {
         assert_eq!(limits.forget("login", name, Some("group")).await, Ok(true));
         assert_eq!(limits.forget("login", name, Some("group")).await, Ok(false));

@@ -30,6 +30,9 @@ struct Subsystem {
     call_everything: fn(&Store) -> Pin<Box<dyn Future<Output = ()> + '_>>,
 }
 
+/// More calls at a time than a batch takes.
+const MANY: u64 = 150;
+
 /// Whether the arguments behind the fixed ones are what a header says.
 type AreThat = fn(&[Vec<u8>]) -> bool;
 
@@ -50,13 +53,59 @@ impl Subsystem {
     }
 }
 
+/// A key as the reference's table shows it.
+struct DocumentedKey {
+    name: String,
+    ttl: Ttl,
+}
+
+/// What the reference says about the TTL of a key.
+#[derive(PartialEq)]
+enum Ttl {
+    /// It has none.
+    None,
+    /// Always the same, in ms.
+    Fixed(i64),
+    /// It follows from a rule, such as a window.
+    Varies,
+}
+
+impl Ttl {
+    fn read(cell: &str) -> Self {
+        let minutes = match cell.split_once(' ') {
+            _ if cell == "none" => return Self::None,
+            Some((number, "min")) => number.parse().ok(),
+            Some((number, "h")) => number.parse::<i64>().ok().map(|hours| hours * 60),
+            _ => None,
+        };
+        minutes.map_or(Self::Varies, |minutes| Self::Fixed(minutes * 60_000))
+    }
+}
+
 /// The keys that the reference's table shows for a subsystem, in its order.
-fn documented_keys(subsystem: &str) -> Vec<String> {
+fn documented_keys(subsystem: &str) -> Vec<DocumentedKey> {
     let page = docs::read(docs::REDIS_KEYS).text;
     let start = format!("`anteroom:v1:{subsystem}:");
     let lines = page.lines().skip_while(|line| !line.contains(&start));
-    let rows = lines.skip_while(|line| !line.starts_with("| key |")).skip(2);
-    rows.map_while(|row| row.strip_prefix("| `")?.split('`').next().map(str::to_owned)).collect()
+    let mut rows = lines.skip_while(|line| !line.starts_with("| key |"));
+    let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let head = cells(rows.next().unwrap_or_default());
+    let ttl = head.iter().position(|cell| cell == "TTL");
+    let rows = rows.skip(1).take_while(|row| row.starts_with("| `")).map(cells);
+    rows.map(|row| DocumentedKey {
+        name: row[1].trim_matches('`').to_owned(),
+        ttl: ttl.map_or(Ttl::None, |column| Ttl::read(&row[column])),
+    })
+    .collect()
+}
+
+/// The most items of a call by the reference, if the operation is batched.
+fn documented_batch(operation: &str) -> Option<usize> {
+    let page = docs::read(docs::REDIS_KEYS).text;
+    let start = format!("| `{operation}` |");
+    let row = page.lines().find(|line| line.starts_with(&start))?;
+    let (_, most) = row.split_once("| batched, ≤ ")?;
+    most.split(' ').next()?.parse().ok()
 }
 
 fn lua() -> PathBuf {

@@ -6,7 +6,7 @@ use anteroom_core::rules::{Amount, Amounts, Name};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
-use super::Subsystem;
+use super::{MANY, Subsystem};
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: Pool::NAME,
@@ -24,13 +24,13 @@ fn units(amount: u64) -> Amount {
 
 async fn call_everything(store: &Store) {
     let options = Amounts::new([("small".to_owned(), 1)]).expect("amounts");
-    let rules = Rules { funds: Some(1_000), options, ..Rules::default() };
+    let rules = Rules { funds: Some(1_000_000), options, ..Rules::default() };
     let pool = Pool::open(store, "p", rules.clone(), 1_000);
     let request = |n: u64| match n % 2 {
         0 => AmountRequest::Amount(units(1 + n)),
         _ => AmountRequest::Option(Name::new("small").expect("a name")),
     };
-    let draws = (0..20).map(|n| (request(n), n.to_string())).collect::<Vec<_>>();
+    let draws = (0..MANY).map(|n| (request(n), n.to_string())).collect::<Vec<_>>();
     join_all(draws.iter().map(|(request, id)| pool.draw(request, id))).await;
     let holds = join_all(draws.iter().map(|(request, id)| pool.hold(request, id))).await;
     let mut ids = holds.into_iter().map(|hold| match hold.expect("an answer") {

@@ -10,7 +10,7 @@ use anteroom_core::queue::{
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
 
-use super::Subsystem;
+use super::{MANY, Subsystem};
 
 pub const SUBSYSTEM: Subsystem = Subsystem {
     name: Queue::NAME,
@@ -79,14 +79,15 @@ async fn call_everything(store: &Store) {
     join(&queue, 0).await;
     queue.apply_rules(&capacity(2)).await.expect("the rules are written");
     let first = join(&queue, 1).await;
-    join_all((0..20).map(|n| queue.join(visitor(n)))).await;
-    join_all((0..20).map(|_| queue.place(first))).await;
-    queue.claim(first).await.expect("a claim");
+    join_all((0..MANY).map(|n| queue.join(visitor(n)))).await;
+    join_all((0..MANY).map(|_| queue.place(first))).await;
+    join_all((0..MANY).map(|_| queue.claim(first))).await;
+    join_all((0..MANY).map(|_| queue.authorize(first, true))).await;
     let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));
     let all = tokio::join!(plain, renewing, queue.authorize_joined(first));
     all.0.and(all.1).and(all.2).expect("a pass");
-    queue.renew(first).await.expect("a renewal");
-    queue.leave(first).await.expect("a leave");
+    join_all((0..MANY).map(|_| queue.renew(first))).await;
+    join_all((0..MANY).map(|_| queue.leave(first))).await;
     for reading in [None, Some(reading())] {
         let health = Health { reading, adaptive: Some(adaptive()) };
         queue.promote(&health).await.expect("a tick");
