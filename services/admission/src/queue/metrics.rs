@@ -23,21 +23,27 @@ impl Families for QueueFamilies {
         let counters = |name, help, labels: &[&str]| counters(registry, name, help, labels);
         let (gauges, states) = (Snapshot::GAUGES, Snapshot::STATES);
         Ok(Self {
-            joined: counters("anteroom_queue_joined_total", "Places given.", &["queue"])?,
+            joined: counters("anteroom_queue_joined_total", "New places.", &["queue"])?,
             joins_refused: counters(
                 "anteroom_queue_joins_refused_total",
-                "Joins that got no place, by reason.",
+                "Joins that got no place: `line_full` (`max_waiting` is reached), `redis_full` \
+                 (Redis has no memory left), `closed` (the queue accepts no joins), \
+                 `address_places` (`places_per_address`), `address_rate` (`joins_per_address`).",
                 &["queue", "reason"],
             )?,
             looks: counters(
                 "anteroom_queue_looks_total",
-                "Looks of those who wait at their place, by which they are heard: polls, streams, \
-                 and the gate.",
+                "Polls of waiting visitors: requests for the place, event streams and gateway \
+                 checks. If it does not grow, no waiting visitor contacts Anteroom.",
                 &["queue"],
             )?,
             gate: counters(
                 "anteroom_gate_answers_total",
-                "Answers of authorize: what passed by which rule, and what was refused.",
+                "Answers of the gateway check (`authorize`). Passed: `admitted`, `local` (this \
+                 process knows the place as active), `bypass`, `preflight` (CORS). Passed while \
+                 Redis is down: `held` (this process knows the place as active), `opened` \
+                 (`on_store_error = \"open\"`). Not passed: `refused`, and while Redis is down \
+                 `store_unavailable`.",
                 &["queue", "answer"],
             )?,
             counts: QueueCounts::register(registry)?,

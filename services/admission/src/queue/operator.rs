@@ -150,9 +150,13 @@ pub async fn evict(
     let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
     entry.before(TicketView::new(ticket, &before).to_json());
     let evicted = queue.queue.evict(ticket).await?;
-    if let Some(place) = evicted {
-        queue.active_cache.forget(place);
-        queue.metrics.evicted.inc();
+    match evicted {
+        Some(place) => {
+            queue.active_cache.forget(place);
+            queue.metrics.evicted.inc();
+        }
+        // It had ended, or an earlier attempt of this call ended it and its reply was lost.
+        None => queue.active_cache.forget_ticket(ticket),
     }
     entry.after(json!({ "evicted": evicted.is_some() }));
     Ok(StatusCode::NO_CONTENT)

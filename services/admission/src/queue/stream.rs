@@ -127,6 +127,7 @@ impl Watch {
                 self.place_event(&place, &queue)
             }
             Ok(Visit::Gone(reason)) => {
+                queue.active_cache.forget(self.of);
                 format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
             }
             Err(_) => {

@@ -38,15 +38,41 @@ async fn promise_06_an_evicted_place_does_not_pass_without_redis() {
     does_not_pass_without_redis(room, &token).await;
 }
 
-/// Another admission evicts it; this one has only answered that it is gone.
+/// Another admission evicts the visitor.
+async fn is_evicted_elsewhere(room: &Room) {
+    let other = room.anteroom.deployment.admission().await;
+    other.until_ready().await;
+    let place = format!("{ADMIN}/places/1");
+    room.call_at(&other.url("service"), Method::DELETE, &place).send().await.is(204);
+}
+
+/// As after an eviction whose reply was lost: the second attempt finds nothing.
+#[tokio::test]
+async fn promise_06_a_place_that_is_evicted_again_does_not_pass_without_redis() {
+    let (room, token) = with_active_visitor().await;
+    is_evicted_elsewhere(&room).await;
+    let place = format!("{ADMIN}/places/1");
+    room.call("service", Method::DELETE, &place).send().await.is(204);
+    does_not_pass_without_redis(room, &token).await;
+}
+
+#[tokio::test]
+async fn promise_06_a_place_whose_stream_has_ended_does_not_pass_without_redis() {
+    let (room, token) = with_active_visitor().await;
+    let events = room.call("public", Method::GET, &format!("{TOKEN}/events"));
+    let events = events.token(&token).open().await;
+    is_evicted_elsewhere(&room).await;
+    let events = events.text().await.expect("the whole stream");
+    assert!(events.contains("event: gone"), "{events}");
+    does_not_pass_without_redis(room, &token).await;
+}
+
+/// This admission has only answered that it is gone.
 #[tokio::test]
 async fn promise_06_a_place_that_was_answered_as_gone_does_not_pass_without_redis() {
     for (method, path) in [(Method::GET, ""), (Method::POST, "/claim"), (Method::POST, "/renew")] {
         let (room, token) = with_active_visitor().await;
-        let other = room.anteroom.deployment.admission().await;
-        other.until_ready().await;
-        let place = format!("{ADMIN}/places/1");
-        room.call_at(&other.url("service"), Method::DELETE, &place).send().await.is(204);
+        is_evicted_elsewhere(&room).await;
         let call = room.call("public", method, &format!("{TOKEN}{path}"));
         call.token(&token).send().await.refuses(410, "place_gone");
         does_not_pass_without_redis(room, &token).await;

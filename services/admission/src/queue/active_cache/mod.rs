@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{PlaceRef, Revocations};
+use anteroom_core::queue::{PlaceRef, Revocations, Ticket};
 use tokio::sync::Notify;
 
 use self::reading::Readings;
@@ -156,10 +156,21 @@ impl ActiveCache {
         self.shard(place).forget(place, now);
     }
 
+    /// Forgets the place of a ticket. It looks through all places, which an operator can wait for.
+    pub fn forget_ticket(&self, ticket: Ticket) {
+        let now = Instant::now();
+        for shard in &self.shards {
+            lock(shard).forget_ticket(ticket, now);
+        }
+    }
+
     /// Forgets all places: the queue has a new epoch. Answers to calls that were sent before are
     /// ignored.
     pub fn clear(&self) {
-        let now = Instant::now();
+        self.clear_at(Instant::now());
+    }
+
+    fn clear_at(&self, now: Instant) {
         for shard in &self.shards {
             lock(shard).clear(now);
         }
@@ -177,6 +188,9 @@ impl ActiveCache {
     }
 
     fn read_at(&self, sent: Instant, read: &Revocations, now: Instant) {
+        if self.readings.shows_reset(read) {
+            self.clear_at(now);
+        }
         if self.readings.follows(read) {
             for &(id, ticket) in &read.ended {
                 self.shard(PlaceRef { epoch: read.epoch, id, ticket }).end(id, ticket, now);

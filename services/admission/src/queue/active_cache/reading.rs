@@ -46,6 +46,11 @@ impl Readings {
             })
     }
 
+    /// Whether the queue has another epoch than at the newest reading: all its places have ended.
+    pub fn shows_reset(&self, read: &Revocations) -> bool {
+        self.newest.load().as_ref().is_some_and(|newest| newest.epoch != read.epoch)
+    }
+
     /// Puts a reading in force, once the places that it names are forgotten.
     pub fn publish(&self, sent: Instant, read: &Revocations) {
         if !read.local_answers {

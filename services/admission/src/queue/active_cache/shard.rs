@@ -128,6 +128,14 @@ impl CacheShard {
         self.remember_end(place.id, place.ticket, now);
     }
 
+    /// The place of this ticket has ended.
+    pub fn forget_ticket(&mut self, ticket: Ticket, now: Instant) {
+        let of_ticket = self.places.values().find(|entry| entry.place.ticket == ticket);
+        if let Some(place) = of_ticket.map(|entry| entry.place) {
+            self.forget(place, now);
+        }
+    }
+
     /// Calls that were sent before may still answer that the place is active: [`Self::note`]
     /// ignores those.
     fn remember_end(&mut self, id: PlaceId, ticket: Ticket, now: Instant) {

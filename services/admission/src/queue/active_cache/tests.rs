@@ -84,6 +84,28 @@ fn a_place_passes_while_the_last_reading_was_sent_less_than_100_ms_ago() {
     assert_eq!(world.passes(place(1), ms(100)), None);
 }
 
+/// It is known before the snapshot of the next second shows it.
+#[test]
+fn promise_06_a_reading_of_another_epoch_ends_all_places() {
+    let world = Fixture::new();
+    world.asks(place(1), ms(10), MINUTE, None);
+    assert!(world.cache.left(place(1)).is_some());
+    let reset = Revocations { epoch: Epoch([2; 8]), ..world.reading(ms(50), &[]) };
+    world.cache.read_at(world.start + ms(50), &reset, world.start + ms(60));
+    assert_eq!(world.cache.left(place(1)), None);
+}
+
+#[test]
+fn promise_06_a_ticket_that_ended_is_forgotten() {
+    let world = Fixture::new();
+    for number in 0..200 {
+        world.asks(place(number), ms(10), MINUTE, None);
+    }
+    world.cache.forget_ticket(place(7).ticket);
+    let left: Vec<_> = (0..200).filter(|it| world.cache.left(place(*it)).is_none()).collect();
+    assert_eq!(left, [7]);
+}
+
 #[test]
 fn promise_06_a_late_answer_does_not_bring_back_a_place_that_ended() {
     let cache = ActiveCache::default();
