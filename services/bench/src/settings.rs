@@ -23,7 +23,7 @@ pub struct Arguments {
     /// One short round: a smoke test, not a measurement
     #[arg(long)]
     pub quick: bool,
-    /// Rounds of the rows against the hello-world [default: 5], or pairs of each row with --against
+    /// Rounds of the rows against the hello-world [default: 5], or of each row with --against
     /// [default: 11]
     #[arg(long)]
     pub rounds: Option<usize>,
@@ -83,7 +83,7 @@ pub struct Settings {
 impl Settings {
     /// What the command line says.
     pub fn new(arguments: &Arguments) -> Self {
-        let rounds = if arguments.against.is_some() { against::PAIRS } else { 5 };
+        let rounds = if arguments.against.is_some() { against::ROUNDS } else { 5 };
         let (rounds, seconds, warm_up) = if arguments.quick {
             (1, 0.2, 0.1)
         } else {

@@ -122,7 +122,7 @@ async fn a_build_is_compared_with_another_and_with_itself() {
     for row in rows {
         let of = |name: &str| row["figures"][name].as_f64().unwrap();
         assert!(of("own") > 0.0 && of("other") > 0.0, "{row}");
-        assert!((of("own") / of("other") / of("ratio") - 1.0).abs() < 1e-9, "one pair: {row}");
+        assert!((of("own") / of("other") / of("ratio") - 1.0).abs() < 1e-9, "one round: {row}");
         assert!(of("A/A from") <= of("A/A") && of("A/A") <= of("A/A to"), "{row}");
     }
     let bound: Vec<_> = rows

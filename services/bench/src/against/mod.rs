@@ -1,9 +1,10 @@
 //! `--against FOLDER`: the own build beside another one's binaries.
 //!
 //! Three sides run at the same time, each with a Redis of its own and the same configuration and
-//! visitors: the own build, the other one, and the own build a second time (the A/A series: what
-//! two equal programs differ by). They are loaded in turn; each round has the reverse order of the
-//! round before, so that the own build is measured next to the other one.
+//! visitors: the own build, the other one, and the own build a second time. They are loaded in
+//! turn, in the reverse order of the round before. So the other build is always between the two own
+//! ones, and their mean beside it cancels what the machine gains or loses during a round. The two
+//! own builds beside each other are the A/A series: what equal programs differ by.
 //!
 //! Two processes of one program differ by 5 % and more for as long as they run, perhaps because
 //! their memory is at different addresses. So all sides are restarted after every few rounds.
@@ -24,8 +25,8 @@ use crate::{
     stats::{interval_of_median, median},
 };
 
-/// Pairs of a row, where the command line names no number.
-pub const PAIRS: usize = 11;
+/// Rounds of a row, where the command line names no number.
+pub const ROUNDS: usize = 11;
 /// Rounds between two starts of the sides.
 const ROUNDS_PER_START: usize = 4;
 /// Processor time a request may rise by 2 % over the fixed baseline.
@@ -95,20 +96,12 @@ async fn measure(
 }
 
 fn say_round(call: &Call, round: usize, rounds: usize, it: &Round) {
-    let [own, other, twin] = it;
-    say(&format!(
-        "pair {round} of {rounds}: {:9} own {:6.0}/s, other {:6.0}/s; own ÷ other (A/A): requests/s \
-         {:.3} ({:.3}), admission {:.3} ({:.3}), Redis {:.3} ({:.3})",
-        call.name,
-        own.rate,
-        other.rate,
-        own.rate / other.rate,
-        own.rate / twin.rate,
-        own.server_us / other.server_us,
-        own.server_us / twin.server_us,
-        own.store_us / other.store_us,
-        own.store_us / twin.store_us,
-    ));
+    let figures = FIGURES[..3].iter().map(|(name, value, _)| {
+        let [own, other, twin] = it.each_ref().map(value);
+        format!("{name} {:.3} ({:.3})", (own + twin) / 2.0 / other, own / twin)
+    });
+    let figures = figures.collect::<Vec<_>>().join(", ");
+    say(&format!("round {round} of {rounds}: {:9} own ÷ other (A/A): {figures}", call.name));
 }
 
 /// What is compared of a window: name, value, and whether it has a budget.
@@ -123,10 +116,12 @@ const FIGURES: [Figure; 4] = [
 
 fn section(settings: &Settings, other: &Path, rows: &[(&Call, Vec<Round>)]) -> Section {
     let of = |call: &Call, rounds: &[Round], (name, value, bound): &Figure| {
-        let values = |side: usize| rounds.iter().map(|it| value(&it[side])).collect::<Vec<_>>();
-        let (own, other) = (values(0), values(1));
-        let over = |others: &[f64]| own.iter().zip(others).map(|(a, b)| a / b).collect::<Vec<_>>();
-        let (ratios, equal) = (over(&other), over(&values(2)));
+        let each = |of: fn([f64; 3]) -> f64| {
+            rounds.iter().map(|it| of(it.each_ref().map(value))).collect::<Vec<_>>()
+        };
+        let (own, other) = (each(|[own, _, twin]| (own + twin) / 2.0), each(|[_, it, _]| it));
+        let ratios = each(|[own, other, twin]| (own + twin) / 2.0 / other);
+        let equal = each(|[own, _, twin]| own / twin);
         let ((least, most), (equal_least, equal_most)) =
             (interval_of_median(&ratios), interval_of_median(&equal));
         Row::new(format!("{}: {name}", call.name))
@@ -147,11 +142,13 @@ fn section(settings: &Settings, other: &Path, rows: &[(&Call, Vec<Round>)]) -> S
         name: "against",
         title: "Beside another build".to_owned(),
         how: format!(
-            "The other build: `{}`. {} pairs of {:?} each, {} connections, {} waiting and as many \
-             active visitors. All are restarted after {ROUNDS_PER_START} pairs. Processor time is a \
-             request's. `ratio` is the median of own ÷ other over the pairs. `from` and `to` are its \
-             interval by the sign test: at least 95 % from 6 pairs on, of fewer pairs the least and \
-             the most. `A/A` is the same for two instances of the own build.",
+            "The other build: `{}`. {} rounds of {:?} for each side, {} connections, {} waiting and \
+             as many active visitors. All are restarted after {ROUNDS_PER_START} rounds. Processor \
+             time is a request's. `own` is the mean of two instances of the own build, one measured \
+             before the other build and one after it. `ratio` is the median of own ÷ other over the \
+             rounds. `from` and `to` are its interval by the sign test: at least 95 % from 6 rounds \
+             on, of fewer rounds the least and the most. `A/A` is the same for the two own \
+             instances.",
             other.display(),
             settings.rounds,
             settings.window,
