@@ -20,6 +20,8 @@ has nginx || packages+=(nginx-light)
 has prometheus && has promtool || packages+=(prometheus)
 has python3 || packages+=(python3)
 has node || packages+=(nodejs)
+has go || packages+=(golang-go)
+has mvn && has javac || packages+=(maven default-jdk-headless)
 has chromium || has chromium-browser || has google-chrome || [ -n "${ANTEROOM_CHROMIUM:-}" ] || packages+=(chromium)
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || packages+=(libfaketime)
 if [ ${#packages[@]} -gt 0 ]; then

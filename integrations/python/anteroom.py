@@ -6,6 +6,7 @@ Copy this file into your service: docs/how-to/integrate/python-django.md explain
 import base64
 import hashlib
 import hmac
+import logging
 import os
 import time
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -30,6 +31,7 @@ CLIENT = {"timeout": 2, "cookies": CookieJar(DefaultCookiePolicy(allowed_domains
 def refusal(method: str, path: str, headers, answer) -> tuple[int, dict, bytes | str]:
     """Status, headers and body for a visitor, unless the gateway check returned 200."""
     if answer.status_code not in (401, 403):
+        logging.warning("the gateway check failed: %s %s", answer.status_code, answer.text)
         return 503, {"retry-after": "5"}, "The waiting room is not available. Please try again."
     room = answer.headers.get("x-anteroom-room")
     mode = headers.get("sec-fetch-mode")

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use anteroom_testkit::PATIENCE;
+
 use crate::{
     sample::Sample,
     scripted::{Reply, Scripted},
@@ -23,6 +25,7 @@ async fn without_admission_no_visitor_passes() {
         Answer::of(navigates(site.shop.get("/seats"))).await.is_unavailable();
         let joined = Answer::of(site.shop.post("/join").header("x-demo-user", "u1")).await;
         assert_eq!(joined.is(503).header("retry-after"), "5");
+        site.shop.process.line("no answer of Anteroom", PATIENCE).await;
     }
 }
 
@@ -32,11 +35,12 @@ async fn no_other_status_lets_a_visitor_pass() {
     const REDIRECT: &[&str] = &["location: /v1/queues/concert/authorize"];
     for sample in Sample::all() {
         let gate = Scripted::start().await;
-        let shop = sample.start(&gate.url, &gate.url, "key").await;
+        let mut shop = sample.start(&gate.url, &gate.url, "key").await;
         for status in [201, 204, 301, 302, 307, 400, 404, 410, 429] {
             gate.replies(&[Reply::Status(status, REDIRECT), OK]);
             Answer::of(shop.get("/seats")).await.is_unavailable();
             assert_eq!(gate.requests().len(), 1, "{status}: no retry");
+            shop.process.line(&format!("the gateway check failed: {status}"), PATIENCE).await;
         }
         for status in [500, 502, 503, 504] {
             gate.replies(&[Reply::Status(status, &[]), Reply::Status(status, &[]), OK]);

@@ -1,4 +1,4 @@
-//! The dependencies of the samples, as their lock files pin them.
+//! What the samples need before they run: the pinned dependencies, and the built programs.
 
 use std::{
     collections::hash_map::DefaultHasher,
@@ -9,8 +9,9 @@ use std::{
     sync::OnceLock,
 };
 
-/// What an installer writes if the network is the reason. Any other failure fails the tests.
-const OFFLINE: [&str; 15] = [
+/// What an installer writes if the network or the toolchain is the reason. Any other failure fails
+/// the tests.
+const REASONS: [&str; 20] = [
     "EAI_AGAIN",
     "ECONNREFUSED",
     "ECONNRESET",
@@ -27,6 +28,12 @@ const OFFLINE: [&str; 15] = [
     "npm error code E403",
     "npm error code E404",
     "npm error code ETARGET",
+    "Could not transfer artifact",
+    "Could not find artifact",
+    // Python without venv, and Java without a compiler or older than 17.
+    "ensurepip is not",
+    "No compiler is provided",
+    "release version 17 not supported",
 ];
 
 /// The folder of the samples.
@@ -34,97 +41,142 @@ pub fn integrations() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder with `node_modules`, if it can be had.
-pub fn node() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        installed("Express", "node", &["package.json", "package-lock.json"], |folder| {
-            run(Command::new("npm").current_dir(folder).args([
-                "ci",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-            ]))
-        })
-    });
-    folder.as_deref()
+/// What samples need before they run: what their lock files name, or a program built of them.
+pub struct Kit {
+    /// The samples, for the line that says that they are left out.
+    samples: &'static str,
+    /// Their folder.
+    name: &'static str,
+    /// The files that decide what is installed.
+    files: &'static [&'static str],
+    /// Installs it in a folder with these files.
+    install: fn(&Path) -> Result<(), Missing>,
+    folder: OnceLock<Option<PathBuf>>,
 }
 
-/// The Python of a virtual environment, if it can be had.
-pub fn python() -> Option<&'static Path> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let program = PROGRAM.get_or_init(|| {
-        let files = ["requirements.txt"];
-        let folder = installed("Django and FastAPI", "python", &files, |folder| {
-            run(Command::new("python3").args(["-m", "venv", "venv"]).current_dir(folder))?;
-            run(Command::new("venv/bin/python").current_dir(folder).args([
-                "-m",
-                "pip",
-                "install",
-                "--disable-pip-version-check",
-                "--only-binary",
-                ":all:",
-                "--require-hashes",
-                "--requirement",
-                "requirements.txt",
-            ]))
+/// Its folder has `node_modules`.
+pub static NODE: Kit = Kit {
+    samples: "Express",
+    name: "node",
+    files: &["package.json", "package-lock.json"],
+    install: |folder| run("npm", folder, &["ci", "--ignore-scripts", "--no-audit", "--no-fund"]),
+    folder: OnceLock::new(),
+};
+
+/// Its folder has a virtual environment, `venv`.
+pub static PYTHON: Kit = Kit {
+    samples: "Django and FastAPI",
+    name: "python",
+    files: &["requirements.txt"],
+    install: |folder| {
+        run("python3", folder, &["-m", "venv", "venv"])?;
+        let pip = ["-m", "pip", "install", "--disable-pip-version-check"];
+        let pinned = ["--only-binary", ":all:", "--require-hashes", "-r", "requirements.txt"];
+        run("venv/bin/python", folder, &[&pip[..], &pinned].concat())
+    },
+    folder: OnceLock::new(),
+};
+
+/// Its folder has the program, `shop`.
+pub static GO: Kit = Kit {
+    samples: "Go",
+    name: "go",
+    files: &["go.mod", "shop.go", "anteroom/anteroom.go", "anteroom/signatures.go"],
+    install: |folder| run("go", folder, &["build", "-o", "shop", "."]),
+    folder: OnceLock::new(),
+};
+
+/// Its folder has the program, `build/shop/shop.jar`, and beside it an archive of its loaded
+/// classes, with which a start takes half of the time.
+pub static SPRING: Kit = Kit {
+    samples: "Spring",
+    name: "spring",
+    files: &[
+        "pom.xml",
+        "src/main/java/shop/Anteroom.java",
+        "src/main/java/shop/Shop.java",
+        "src/main/java/shop/Signatures.java",
+        "src/main/resources/application.properties",
+    ],
+    install: |folder| {
+        run("mvn", folder, &["--batch-mode", "--quiet", "--strict-checksums", "package"])?;
+        let build = folder.join("build");
+        run("java", &build, &["-Djarmode=tools", "-jar", "shop.jar", "extract"])?;
+        let archive = ["-XX:ArchiveClassesAtExit=shop.jsa", "-Dspring.context.exit=onRefresh"];
+        let settings = [
+            "-DPORT=0",
+            "-DANTEROOM_KEY=none",
+            "-DANTEROOM_IDENTITY_SECRET=none",
+            "-DANTEROOM_WEBHOOK_SECRET=none",
+        ];
+        let arguments = [&JVM[..], &archive, &settings, &["-jar", "shop.jar"]].concat();
+        run("java", &build.join("shop"), &arguments)
+    },
+    folder: OnceLock::new(),
+};
+
+/// Options for a short start.
+pub const JVM: [&str; 2] = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
+
+impl Kit {
+    /// A folder below `target/tmp` with what is installed, if it can be had. Its name has the hash
+    /// of the files, and it is moved there when it is whole, so test programs can share it.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.get_or_init(|| self.installed()).as_deref()
+    }
+
+    fn installed(&self) -> Option<PathBuf> {
+        let texts = self.files.iter().map(|file| {
+            let path = integrations().join(self.name).join(file);
+            let text = fs::read_to_string(&path);
+            (file, text.unwrap_or_else(|it| panic!("{}: {it}", path.display())))
         });
-        folder.map(|folder| folder.join("venv/bin/python"))
-    });
-    program.as_deref()
-}
-
-/// A folder below `target/tmp` with these files of a sample and what they ask for. Its name has
-/// their hash, and it is moved there when it is whole, so test programs can share it.
-fn installed(
-    samples: &str,
-    name: &str,
-    files: &[&str],
-    install: impl FnOnce(&Path) -> Result<(), Missing>,
-) -> Option<PathBuf> {
-    let texts = files.iter().map(|file| {
-        let path = integrations().join(name).join(file);
-        (file, fs::read_to_string(&path).unwrap_or_else(|it| panic!("{}: {it}", path.display())))
-    });
-    let texts: Vec<_> = texts.collect();
-    let mut hasher = DefaultHasher::new();
-    texts.hash(&mut hasher);
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let whole = cache.join(format!("{name}-{:016x}", hasher.finish()));
-    if whole.is_dir() {
-        return Some(whole);
+        let texts: Vec<_> = texts.collect();
+        let mut hasher = DefaultHasher::new();
+        texts.hash(&mut hasher);
+        let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let whole = cache.join(format!("{}-{:016x}", self.name, hasher.finish()));
+        if whole.is_dir() {
+            return Some(whole);
+        }
+        fs::create_dir_all(cache).unwrap();
+        let folder = tempfile::tempdir_in(cache).unwrap();
+        for (file, text) in &texts {
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        if let Err(Missing(reason)) = (self.install)(folder.path()) {
+            eprintln!("skipped: {}: {reason}", self.samples);
+            return None;
+        }
+        // Another test program may have been faster.
+        if let Err(error) = fs::rename(folder.path(), &whole) {
+            assert!(whole.is_dir(), "{}: {error}", whole.display());
+        }
+        Some(whole)
     }
-    fs::create_dir_all(cache).unwrap();
-    let folder = tempfile::tempdir_in(cache).unwrap();
-    for (file, text) in &texts {
-        fs::write(folder.path().join(file), text).unwrap();
-    }
-    if let Err(Missing(reason)) = install(folder.path()) {
-        eprintln!("skipped: {samples}: {reason}");
-        return None;
-    }
-    // Another test program may have been faster.
-    if let Err(error) = fs::rename(folder.path(), &whole) {
-        assert!(whole.is_dir(), "{}: {error}", whole.display());
-    }
-    Some(whole)
 }
 
 /// Why a sample is left out.
 struct Missing(String);
 
-fn run(command: &mut Command) -> Result<(), Missing> {
-    let output = command
-        .output()
-        .map_err(|error| Missing(format!("{}: {error}", command.get_program().display())))?;
+fn run(program: &str, folder: &Path, arguments: &[&str]) -> Result<(), Missing> {
+    let mut command = Command::new(program);
+    // The toolchain that is here, and no C compiler.
+    command
+        .current_dir(folder)
+        .args(arguments)
+        .envs([("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
+    let output = command.output().map_err(|error| Missing(format!("{program}: {error}")))?;
     if output.status.success() {
         return Ok(());
     }
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    let line = text.lines().find(|line| OFFLINE.iter().any(|reason| line.contains(reason)));
-    let line = line.or_else(|| text.lines().find(|line| line.contains("ensurepip is not")));
-    match line {
+    // Maven writes both if an artifact was changed.
+    let mut lines = text.lines().filter(|line| !line.contains("Checksum validation failed"));
+    match lines.find(|line| REASONS.iter().any(|reason| line.contains(reason))) {
         Some(line) => Err(Missing(line.trim().to_owned())),
         None => panic!("{command:?}:\n{text}"),
     }

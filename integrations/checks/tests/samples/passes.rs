@@ -19,6 +19,9 @@ async fn a_called_visitor_passes_with_its_cookie_or_its_token() {
         assert_eq!(site.status(&token).await, "active");
         Answer::of(site.shop.get("/seats").header(TOKEN, &token)).await.is(200);
         Answer::of(site.shop.get("/seats").bearer_auth(&token)).await.is(200);
+        // A cookie of another application.
+        let cookies = format!("name=Zoë; {COOKIE}={token}");
+        Answer::of(site.shop.get("/seats").header("cookie", cookies)).await.is(200);
     }
 }
 
@@ -37,6 +40,8 @@ async fn the_check_gets_the_visitor_s_headers_and_its_cookies_come_back() {
         gate.replies(&[Reply::Status(200, &COOKIES)]);
         let call = shop.get("/seats?row=1").header("cookie", "a=b; c=d");
         let call = call.header(TOKEN, "art1.a").header("authorization", "Bearer art1.b");
+        // Headers that the shop does not set itself.
+        let call = call.header("x-forwarded-uri", "/join").header("x-anteroom-gate", "join");
         let answer = Answer::of(call).await;
         let expected = COOKIES.map(|line| line.trim_start_matches("set-cookie: "));
         assert_eq!(answer.is(200).cookies(), expected, "{answer:?}");
@@ -47,6 +52,7 @@ async fn the_check_gets_the_visitor_s_headers_and_its_cookies_come_back() {
         {
             assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
         }
+        assert!(!head.contains("x-forwarded-uri") && !head.contains("x-anteroom-gate"), "{head}");
 
         // The client of the shop has not stored the cookies of the answer.
         gate.replies(&[Reply::Status(200, &[])]);

@@ -46,7 +46,7 @@ async fn a_page_leads_to_the_waiting_room() {
 async fn a_script_gets_the_refusal_of_anteroom() {
     for sample in Sample::all() {
         let site = Site::start(sample).await;
-        let (_first, waiting) = (site.called().await, site.join().await);
+        let (first, waiting) = (site.called().await, site.join().await);
         let missing = Answer::of(site.shop.get("/seats")).await;
         missing.refuses_visitor(401, "token_missing");
         assert_ne!(missing.header("www-authenticate"), "");
@@ -61,7 +61,12 @@ async fn a_script_gets_the_refusal_of_anteroom() {
         // All paths but the open ones.
         Answer::of(site.shop.post("/order")).await.refuses_visitor(401, "token_missing");
         Answer::of(site.shop.get("/nothing")).await.refuses_visitor(401, "token_missing");
-        Answer::of(site.shop.get("/seats?/join")).await.refuses_visitor(401, "token_missing");
+        for path in ["/seats?/join", "/seats/..;/join", "/join;/seats"] {
+            Answer::of(site.shop.get(path)).await.refuses_visitor(401, "token_missing");
+        }
+        // Two lines that differ: the check must see both.
+        let twice = site.shop.get("/seats").header(TOKEN, &first).header(TOKEN, "art1.x");
+        Answer::of(twice).await.is(401);
         let named = site.shop.get("/seats").header("host", "127.0.0.1/join?");
         let status = Answer::of(named).await.status;
         assert!(status == 400 || status == 401, "{status}");
@@ -106,6 +111,10 @@ async fn pages_of_other_origins_change_nothing() {
         }
         Answer::of(order().header("origin", "https://other.example")).await.is(403);
         assert_eq!(site.status(&token).await, "ready");
+        // A link of another page is a GET.
+        let status = Answer::of(site.shop.get("/order").header(TOKEN, &token)).await.status;
+        assert!(status == 404 || status == 405, "{status}");
+        assert_eq!(site.status(&token).await, "active");
         Answer::of(order().header("origin", "https://shop.example")).await.is(200);
     }
 }

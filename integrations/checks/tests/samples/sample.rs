@@ -1,12 +1,12 @@
 //! A sample as a process.
 
-use std::{fs, os::unix::fs::symlink, process::Command};
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 use anteroom_testkit::{PATIENCE, Process};
 use tempfile::TempDir;
 
 use crate::{
-    install::{integrations, node, python},
+    install::{GO, JVM, Kit, NODE, PYTHON, SPRING, integrations},
     shop::Shop,
 };
 
@@ -20,17 +20,25 @@ pub enum Sample {
     Express,
     Django,
     FastApi,
+    Go,
+    Spring,
 }
 
 impl Sample {
     /// Those that can run here. A test that fails shows which of them was the last.
     pub fn all() -> impl Iterator<Item = Self> {
-        let samples = [Self::Express, Self::Django, Self::FastApi].into_iter();
-        let there = samples.filter(|sample| match sample {
-            Self::Express => node().is_some(),
-            Self::Django | Self::FastApi => python().is_some(),
-        });
+        let samples = [Self::Express, Self::Django, Self::FastApi, Self::Go, Self::Spring];
+        let there = samples.into_iter().filter(|sample| sample.kit().folder().is_some());
         there.inspect(|sample| eprintln!("{sample:?}"))
+    }
+
+    fn kit(self) -> &'static Kit {
+        match self {
+            Self::Express => &NODE,
+            Self::Django | Self::FastApi => &PYTHON,
+            Self::Go => &GO,
+            Self::Spring => &SPRING,
+        }
     }
 
     /// Starts it on a free port, in front of these ports of an Anteroom.
@@ -53,40 +61,51 @@ impl Sample {
         Shop::new(process, folder, &port)
     }
 
-    /// Its program, and the folder that it needs.
+    /// Its program, and a folder for it.
     fn command(self) -> (Command, TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        let source = integrations().join(match self {
-            Self::Express => "node",
-            Self::Django | Self::FastApi => "python",
-        });
-        for file in fs::read_dir(&source).unwrap() {
-            let file = file.unwrap();
-            let is_source = file.path().extension().is_some_and(|it| it == "js" || it == "py");
-            if is_source || file.file_name() == "package.json" {
-                fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
-            }
-        }
+        let installed = self.kit().folder().unwrap();
         let mut command = match self {
             Self::Express => {
-                let modules = node().unwrap().join("node_modules");
-                symlink(modules, folder.path().join("node_modules")).unwrap();
+                copy("node", &["anteroom.js", "shop.js", "package.json"], folder.path());
+                symlink(installed.join("node_modules"), folder.path().join("node_modules"))
+                    .unwrap();
                 let mut node = Command::new("node");
-                node.arg("shop.js").env("PORT", "0");
+                node.arg("shop.js");
                 node
             }
             Self::Django => {
-                let mut django = Command::new(python().unwrap());
+                copy("python", &["anteroom.py", "django_shop.py"], folder.path());
+                let mut django = Command::new(installed.join("venv/bin/python"));
                 django.args(["django_shop.py", "runserver", "--noreload", "127.0.0.1:0"]);
                 django
             }
             Self::FastApi => {
-                let mut uvicorn = Command::new(python().unwrap());
+                copy("python", &["anteroom.py", "fastapi_shop.py"], folder.path());
+                let mut uvicorn = Command::new(installed.join("venv/bin/python"));
                 uvicorn.args(["-m", "uvicorn", "fastapi_shop:app", "--port", "0"]);
                 uvicorn
             }
+            Self::Go => Command::new(installed.join("shop")),
+            Self::Spring => {
+                let mut java = Command::new("java");
+                java.args(JVM).args(["-XX:SharedArchiveFile=shop.jsa", "-jar", "shop.jar"]);
+                // The archive names the program as it was named when it was made.
+                java.current_dir(installed.join("build/shop"));
+                java
+            }
         };
-        command.current_dir(folder.path()).env("PYTHONUNBUFFERED", "1");
+        if !matches!(self, Self::Spring) {
+            command.current_dir(folder.path());
+        }
+        command.envs([("PORT", "0"), ("PYTHONUNBUFFERED", "1")]);
         (command, folder)
+    }
+}
+
+/// Copies the sources of a sample.
+fn copy(name: &str, files: &[&str], folder: &Path) {
+    for file in files {
+        fs::copy(integrations().join(name).join(file), folder.join(file)).unwrap();
     }
 }

@@ -21,7 +21,7 @@ pub enum Reply {
     Break,
     /// No answer, and the connection stays open.
     Silence,
-    /// A 200 that comes byte by byte, and takes longer than a try.
+    /// A 200 whose body comes byte by byte, and takes longer than a try.
     Trickle,
 }
 
@@ -84,11 +84,14 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) {
         }
         Some(Reply::Break) => {}
         Some(Reply::Trickle) => {
-            for byte in b"HTTP/1.1 200 Scripted\r\ncontent-length: 0\r\n\r\n" {
-                if stream.write_all(&[*byte]).await.is_err() {
+            let head = "HTTP/1.1 200 Scripted\r\ncontent-length: 40\r\n\r\n";
+            let mut written = stream.write_all(head.as_bytes()).await;
+            for _ in 0..40 {
+                if written.is_err() {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
+                written = stream.write_all(b" ").await;
             }
         }
         Some(Reply::Silence) => std::future::pending().await,

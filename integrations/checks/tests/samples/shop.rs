@@ -61,6 +61,7 @@ impl Sample for Answer {
     fn is_unavailable(&self) {
         let retry_after = self.is(503).header("retry-after");
         assert_eq!(retry_after, "5", "{self:?}");
+        assert_eq!(self.header("cache-control"), "private, no-store");
         assert!(!self.text.contains("Seats"), "{self:?}");
     }
 

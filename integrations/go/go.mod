@@ -1,0 +1,3 @@
+module anteroom.dev/sample-shop
+
+go 1.19
