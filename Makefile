@@ -28,6 +28,8 @@ docs: ## Tests the documentation; with UPDATE_DOCS=1 writes its generated pages 
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
 		cargo test --locked -p anteroom-admission --test e2e the_documents_are_those_of_the_documentation
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
+		cargo test --locked -p anteroom-grafana-checks --test contract
+	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
 		cargo test --locked -p anteroom-scheduler --test run_script -- documentation walks
 	cargo test --locked -p anteroom-testkit --test tidy
 

@@ -50,3 +50,37 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use anteroom_testkit::docs::{help_section, is_generated_by};
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    const HEAD: &str = "\
+# Command line of anteroom-loadtest
+
+The commands of the load harness and their options, as `--help` prints them. The [sizing
+method](../explanation/sizing-method.md) explains how the harness measures, and lists its exit codes. The tutorial [Size
+and rehearse a sale](../tutorials/rehearse-a-sale.md) shows how to use it.
+";
+
+    /// The sections of a command and of all commands below it.
+    fn add_sections(page: &mut String, name: &str, command: &clap::Command) {
+        let words = name.split(' ').chain(["--help"]);
+        let help = Arguments::try_parse_from(words).expect_err("it only prints").to_string();
+        *page += &help_section(name, &help);
+        for below in command.get_subcommands() {
+            add_sections(page, &format!("{name} {}", below.get_name()), below);
+        }
+    }
+
+    #[test]
+    fn the_reference_of_the_command_line_is_generated() {
+        let mut page = HEAD.to_owned();
+        let command = Arguments::command();
+        add_sections(&mut page, command.get_name(), &command);
+        is_generated_by("make loadtest", "docs/reference/cli-loadtest.md", &page);
+    }
+}

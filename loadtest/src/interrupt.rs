@@ -31,10 +31,12 @@ pub fn watch() -> std::io::Result<CancellationToken> {
                 _ = hang_up.recv(), if !nohup => {}
             }
             if cancel.is_cancelled() {
-                #[expect(clippy::exit, reason = "who asks twice waits for nothing")]
+                #[expect(clippy::exit, reason = "a second signal ends at once")]
                 std::process::exit(KILLED);
             }
-            crate::progress::say("ending early; the report follows (again: at once, without it)");
+            crate::progress::say(
+                "ending early; the report follows. Ctrl-C ends at once, without the report",
+            );
             cancel.cancel();
         }
     });

@@ -95,13 +95,13 @@ fn parts<R: DeserializeOwned>(folders: &[PathBuf]) -> anyhow::Result<Vec<R>> {
              those of share 0/{count}"
         )));
     }
-    ensure!(parts.len() == there.len(), Usage("a share is there twice".to_owned()));
+    ensure!(parts.len() == there.len(), Usage("a share is given twice".to_owned()));
     let started: BTreeSet<_> = parts.iter().map(|part| part.started_at).collect();
     let apart =
         started.last().zip(started.first()).map(|(last, first)| last.duration_since(*first));
     let apart = apart.unwrap_or_default().unsigned_abs();
     let why = format!(
-        "the shares began {:.1} s apart, and may begin 1 s apart: use --start-at, and set the \
+        "the shares began {:.1} s apart; the maximum is 1 s. Use --start-at, and synchronise the \
          clocks of the machines",
         apart.as_secs_f64()
     );

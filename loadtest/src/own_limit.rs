@@ -43,6 +43,9 @@ const SHARED: f64 = 0.5;
 const WAITED: f64 = 0.25;
 /// So busy processors are all busy.
 const BUSY: f64 = 0.9;
+/// What helps a process that has too few processors.
+const OWN_MACHINE: &str =
+    "Run it on a machine of its own with more processors, or on more machines";
 
 /// The limit that was reached, and the remedy.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -133,7 +136,7 @@ pub fn check(wanted: u64, sources: &Sources) -> anyhow::Result<()> {
     let what = format!("{wanted} connections at once, {allowed} file descriptors are allowed");
     ensure!(wanted <= allowed, OwnLimit::descriptors(what, wanted));
     let ports = ports() * sources.count() as u64;
-    let what = format!("{wanted} connections at once, {ports} local ports are there");
+    let what = format!("{wanted} connections at once, {ports} local ports are available");
     ensure!(wanted <= ports, OwnLimit::ports(what));
     Ok(())
 }
@@ -276,12 +279,12 @@ impl Cost {
         let Self { cores, cores_allowed, machine_busy, late_share, latest_ms, .. } = *self;
         let used = cores / cores_allowed.max(1.0);
         let (late, busy) = (100.0 * late_share, 100.0 * machine_busy);
-        let mut remedy = "Run it again on a machine that is less busy, offer less load, or use \
+        let mut remedy = "Repeat the run on a machine that is less busy, offer less load, or use \
             more machines";
         let what = if latest_ms >= STALLED.as_secs_f64() * 1e3 {
-            format!("it, or its machine, stood still for {:.1} s", latest_ms / 1e3)
+            format!("it, or its machine, did not run for {:.1} s", latest_ms / 1e3)
         } else if used >= ALONE || (used >= SHARED && machine_busy >= BUSY) {
-            remedy = "Use a machine of its own for it, with more processors, or more machines";
+            remedy = OWN_MACHINE;
             format!("it used {cores:.2} of {cores_allowed} processors, which were {busy:.0} % busy")
         } else if late_share > LATE_SHARE {
             format!("{late:.0} % of its timers fired more than 50 ms late")
@@ -297,9 +300,8 @@ impl Cost {
         let Self { cores, cores_waited: waited, cores_allowed, .. } = self;
         let wanted = cores + waited;
         let what = format!("it used {cores:.2} processors, and {waited:.2} threads waited for one");
-        let remedy = "Use a machine of its own for it, with more processors, or more machines";
         let is_starved = *waited >= WAITED * wanted && wanted >= SHARED * cores_allowed;
-        is_starved.then(|| OwnLimit::new(what, remedy))
+        is_starved.then(|| OwnLimit::new(what, OWN_MACHINE))
     }
 
     /// Of two machines that shared a load: the sum of what they used, and the worse of the rest.
@@ -340,7 +342,7 @@ mod tests {
             (Cost { cores: 1.38, ..calm }, "1.38 of 2 processors, which were 100 % busy"),
             (Cost { cores: 1.9, machine_busy: 0.0, ..calm }, "1.90 of 2 processors"),
             (Cost { late_share: 0.06, ..calm }, "6 % of its timers fired more than 50 ms late"),
-            (Cost { latest_ms: 2_960.0, ..calm }, "stood still for 3.0 s"),
+            (Cost { latest_ms: 2_960.0, ..calm }, "did not run for 3.0 s"),
         ] {
             let limit = cost.limit().map(|limit| limit.to_string()).unwrap_or_default();
             assert!(limit.contains(says) && limit.contains("not the service"), "{limit}");

@@ -68,7 +68,7 @@ fn start(text: &str) -> Result<Timestamp, String> {
     let at: Timestamp = text.parse().map_err(|error: jiff::Error| error.to_string())?;
     let wait = at.duration_since(Timestamp::now());
     if wait.is_negative() {
-        return Err(format!("{} s ago; name a moment ahead", -wait.as_secs()));
+        return Err(format!("was {} s ago: give a time in the future", -wait.as_secs()));
     }
     let is_near = wait.unsigned_abs() <= LONGEST_WAIT;
     is_near.then_some(at).ok_or_else(|| "must be within 24h".to_owned())

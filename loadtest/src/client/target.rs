@@ -53,7 +53,8 @@ impl Target {
     pub fn parse(text: &str) -> Result<Self, String> {
         let url = address(text)?;
         let authority = &url[url::Position::BeforeHost..url::Position::AfterPort];
-        let host = authority.parse().map_err(|_| "its host cannot be sent".to_owned())?;
+        let host =
+            authority.parse().map_err(|_| "its host is not valid in a request".to_owned())?;
         let base = url.path().trim_end_matches('/').to_owned();
         Ok(Self { url, host, base })
     }
@@ -100,7 +101,11 @@ impl Target {
         let reached = reached.await.map_err(anyhow::Error::from).flatten();
         reached.map_err(|error: anyhow::Error| {
             let of_certificate = format!("{error:#}").contains("certificate");
-            let remedy = if of_certificate { "; set SSL_CERT_FILE to its authority" } else { "" };
+            let remedy = if of_certificate {
+                "; set SSL_CERT_FILE to its certificate authority"
+            } else {
+                ""
+            };
             error.context(format!("no answer at {}{remedy}", self.url))
         })
     }

@@ -42,7 +42,7 @@ impl Operator {
             let in_force = &view["rules"][rule];
             ensure!(
                 in_force == planned,
-                "{}: not applied: {rule} is {in_force} there, and {planned} in the plan",
+                "{}: not applied: {rule} is {in_force} in the queue, and {planned} in the plan",
                 self.service.target.at(&self.path)
             );
         }

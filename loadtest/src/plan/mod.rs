@@ -148,23 +148,23 @@ impl Basis {
         let Plan { visitors_per_minute, batch, capacity, interval_ms, .. } = self.plan();
         let capacity = match self.stay.zip(capacity) {
             Some((stay, capacity)) => format!(
-                "capacity = visitors a second ÷ {} who show up × {:.3} s that a place is taken \
-                 (Little's law; a stay of {:.3} s, 1 s until a turn is seen, and of those who do \
-                 not show up a claim_ttl of {}) = {capacity}.",
+                "capacity = visitors a second ÷ show-up share {} × {:.3} s for which a place is \
+                 taken (Little's law: 1 s until a visitor sees the turn, a stay of {:.3} s, and \
+                 claim_ttl {} of visitors who do not show up) = {capacity}.",
                 self.show_up,
                 self.taken(stay).as_secs_f64(),
                 stay.as_secs_f64(),
                 crate::durations::format_duration(self.claim_ttl),
             ),
             None => {
-                "No capacity: the stay of a visitor is not known, as the scenario has no think time \
-                 or too few visits were followed to their end."
+                "No capacity: the stay of a visitor is not known, because the scenario has no think \
+                 time or too few visits were measured to their end."
                     .to_owned()
             }
         };
         format!(
             "visitors a minute = {:.1} TPS × 60 ÷ ({:.3} calls × {:.3} retry factor) × (1 − {} \
-             headroom) = {visitors_per_minute:.1}; batch = that × {} ÷ 60 s ÷ {} who show up = \
+             headroom) = {visitors_per_minute:.1}; batch = that × {} ÷ 60 s ÷ show-up share {} = \
              {batch}. {capacity}",
             self.tps,
             self.calls_per_visitor,

@@ -89,7 +89,7 @@ impl Options {
     pub async fn set_live(&self, plan: &Plan) -> anyhow::Result<()> {
         let Some(service) = &self.apply else { return Ok(()) };
         Operator::of(service, &self.queue).await?.apply(plan).await?;
-        say(&format!("the queue {} follows the plan now", self.queue));
+        say(&format!("the plan is applied to the queue {}", self.queue));
         Ok(())
     }
 

@@ -56,13 +56,12 @@ impl Args {
         let Some(rate) = self.rate else {
             return format!(
                 "Closed model (Goose): 1 to {users} users in {ramp}, {hold} at {users}, {down} \
-                 down; each has a connection of its own and comes again when it is done. A slow \
-                 service slows such a load down, so latency says less than with --rate."
+                 down; each has a connection of its own and restarts when it is done. A slow \
+                 service slows such a load down, so latency shows less than with --rate."
             );
         };
-        let after = format!(
-            ", after {warm_up} in which they are not looked at, as a visit may think so long"
-        );
+        let after =
+            format!(", after {warm_up} that are not measured: the longest think time of a visit");
         let after = if think.is_zero() { "" } else { &after };
         format!(
             "Open model: {rate} visitors a second arrive for {hold}{after} ({arrivals:?}), \
@@ -103,7 +102,7 @@ impl Args {
         let waiting = run.measured.second_half.waiting[1];
         let stay = run.scenario.think_per_visitor().is_zero() || self.stay(&run.measured).is_some();
         for (is_so, remark) in [
-            (cut > 0, format!("{cut} visits were under way at the end of the run and were cut")),
+            (cut > 0, format!("{cut} visits had not ended when the run ended")),
             // Some always are; many are what the figures of the hold do not show.
             (
                 waiting > total.requests / 20 && !interrupted,
@@ -116,8 +115,8 @@ impl Args {
             (*unanswered > 0, format!("{unanswered} requests had no answer when the run ended")),
             (
                 !stay,
-                "too few visits were followed to their end to say how long people stay, so there \
-                 is no capacity: --hold longer"
+                "too few visits were measured to their end to know how long visitors stay, so \
+                 there is no capacity: use a longer --hold"
                     .to_owned(),
             ),
         ] {

@@ -57,14 +57,14 @@ pub fn closed(
         ));
     }
     if measured.window.length < SHORT {
-        return Saturation::no("the hold is too short to say what throughput there is in it");
+        return Saturation::no("the hold is too short to measure its throughput");
     }
     if half.is_empty() {
         return Saturation::no("the ramp is too short to see how throughput grows with the users");
     }
     if completed < FEW {
         return Saturation::no(format!(
-            "{completed} requests were completed around half of the users: too few to say"
+            "{completed} requests were completed around half of the users: too few to judge"
         ));
     }
     let half_users = half.iter().map(|row| row.0).sum::<f64>() / half.len() as f64;
@@ -117,7 +117,7 @@ pub fn open(measured: &Measurement) -> Saturation {
     let SecondHalf { arrived, failed, waiting: [before, after] } = measured.second_half;
     if arrived < FEW {
         return Saturation::no(format!(
-            "{arrived} visitors arrived in the second half of the time: too few to say"
+            "{arrived} visitors arrived in the second half of the time: too few to judge"
         ));
     }
     let more = after.saturating_sub(before);
@@ -129,8 +129,8 @@ pub fn open(measured: &Measurement) -> Saturation {
     let piles_up = reached && more as f64 > chance.max((1.0 - KEPT_UP) * arrived as f64);
     if reached && !grows(measured) && measured.whole.total.error_share() <= 1.0 - KEPT_UP {
         return Saturation::no(format!(
-            "those who waited for an answer went from {before} to {after}, but who came late \
-             waited no longer than who came early: the service is slow, and the hold short for it"
+            "the visitors waiting for an answer went from {before} to {after}, but late visitors \
+             waited no longer than early ones: the service is slow, and the hold too short for it"
         ));
     }
     let not_begun = measured.visits_not_begun;
@@ -145,9 +145,9 @@ pub fn open(measured: &Measurement) -> Saturation {
         reached,
         piles_up,
         reason: format!(
-            "in the second half of the time {arrived} visitors arrived, {failed} failed, and those \
-             who waited for an answer went from {before} to {after}: it kept up with {:.0} % (the \
-             limit was reached below {:.0} %)",
+            "in the second half of the time {arrived} visitors arrived, {failed} failed, and the \
+             visitors waiting for an answer went from {before} to {after}: it kept up with {:.0} % \
+             (the limit was reached below {:.0} %)",
             kept_up * 100.0,
             KEPT_UP * 100.0
         ),
@@ -187,7 +187,7 @@ mod tests {
         let give_up = half(300, 60, [100, 100]);
         assert!(give_up.reached && !give_up.piles_up, "as many give up as come");
         let few = half(3, 0, [0, 3]);
-        assert!(!few.reached && few.reason.contains("too few to say"), "{few:?}");
+        assert!(!few.reached && few.reason.contains("too few to judge"), "{few:?}");
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         assert!(judge(ONE, 40, &up(40, [20, 40], [100, 100])).reached);
         assert!(!judge(ONE, 40, &up(40, [20, 20], [100, 200])).reached);
         let too_few = judge(ONE, 40, &up(40, [20, 20], [5, 6]));
-        assert!(!too_few.reached && too_few.reason.contains("too few to say"), "{too_few:?}");
+        assert!(!too_few.reached && too_few.reason.contains("too few to judge"), "{too_few:?}");
     }
 
     /// All send a request when they come, and then think: there are no more requests at the top.

@@ -18,9 +18,9 @@ pub enum Trick {
     ForgedToken,
     #[value(name = "a token of another queue")]
     ForeignToken,
-    #[value(name = "the gate without a token")]
+    #[value(name = "a gateway check without a token")]
     NoToken,
-    #[value(name = "the gate without a turn")]
+    #[value(name = "a gateway check without a turn")]
     GateWithoutTurn,
     #[value(name = "a claim before the turn")]
     EarlyClaim,
@@ -63,7 +63,7 @@ impl FellFor {
     /// For a person to read.
     pub fn report(&self) -> String {
         let Self { trick, call, how } = self;
-        format!("promise 6: {}: {call:?} is answered {how}", name(trick))
+        format!("promise 6: {}: {call:?} gets {how}", name(trick))
     }
 }
 

@@ -68,6 +68,6 @@ impl Delivery {
     pub fn line(&self) -> String {
         let lost: u64 = self.lost.values().sum();
         let why = if lost > 0 { format!(" ({})", list(&self.lost)) } else { String::new() };
-        format!("{} sent, {lost} lost{why}, {} put off", self.requests, self.put_off)
+        format!("{} sent, {lost} lost{why}, {} to retry later", self.requests, self.put_off)
     }
 }

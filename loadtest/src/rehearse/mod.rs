@@ -73,8 +73,8 @@ answers are errors.
 
 Exit codes: 0 all promises were kept and, with the waiting room, all objectives met; 1 a promise or
 objective was missed, visits were refused for good or did not end in time, or you ended the run
-early; 64 a wrong argument; 70 the run was not possible, or each join was refused; 75 this program or
-its machine was the limit.";
+early; 64 a wrong argument; 70 the run was not possible, or each join was refused; 75 this program
+or its machine was the limit.";
 
 /// Plays a rush through the waiting room, and checks its guarantees (promises) from outside
 #[derive(Debug, Args)]
@@ -262,7 +262,7 @@ impl Rehearse {
         let mut rules = RulesWatch::default();
         if let Some(queue) = self.queue.as_deref().filter(|_| !self.without_room) {
             if !room::look(&public, queue).await?.open {
-                say(&format!("the queue {queue} is closed or paused: visitors may wait long"));
+                say(&format!("the queue {queue} is closed or paused: visitors can wait long"));
             }
             let service = route(&self.service).await?;
             if service.is_none() {
@@ -288,7 +288,7 @@ impl Stage {
         let can_keep = 2 * u64::from(args.visitors) <= bound;
         if !can_keep {
             say(&format!(
-                "{} visitors, {bound} connections at once (`ulimit -n` and the local ports bound \
+                "{} visitors, {bound} connections at once (`ulimit -n` and the local ports limit \
                  them): each visitor closes its own between two requests",
                 args.visitors
             ));

@@ -26,7 +26,7 @@ const PROMISES: [&str; 6] = [
     "Rate: at most `batch` promotions in any `interval`",
     "Order: tickets in the order of joins, promotions in the order of tickets",
     "One place: one identity has one place",
-    "Nothing lost: a place stands until what was told",
+    "Nothing lost: no place ends before the time that was returned for it",
     "Yours alone: no forged token is accepted, no visitor passes before it is ready",
 ];
 
@@ -75,19 +75,19 @@ fn promises(report: &mut Report, rehearsal: &Rehearsal<'_>, counts: &Counts, ver
     }
     if verdict.rules_changed {
         report.text(
-            "The rules were changed while it ran: it was held to what all of them forbid. Promises \
-             1 and 2 are not judged where that was kept.",
+            "The rules changed during the run. Promises 1 and 2 are broken only if all of these \
+             rules forbid what happened. If not, they are not judged.",
         );
     }
     if held.get(&6) == Some(&None) && !counts.tricks.is_empty() {
         report.text(
             "Promise 6 is not judged: the queue was in bypass, in which every visitor passes, or \
-             the room let pass while it was without its store, as on_store_error = \"open\" says.",
+             visitors passed while Redis was down, as on_store_error = \"open\" allows.",
         );
     }
     report.text(format!("{} requests in the record.", verdict.lines));
     if !verdict.violations.is_empty() {
-        report.text("What broke them; the whole record is in record.jsonl:");
+        report.text("The evidence; the whole record is in record.jsonl:");
         report.parts.push(Part::Code(verdict.reports().join("\n\n")));
     }
 }
@@ -189,21 +189,21 @@ fn visits(report: &mut Report, rehearsal: &Rehearsal<'_>, ran: &Ran) {
     let Ran { counts, cost, .. } = ran;
     report.heading(format!("Visits {}", ran.name()));
     let (seconds, served) = (ran.took.as_secs_f64(), ran.served_per_minute());
-    report.text(format!("{seconds:.1} s, {} came; {served:.0} served a minute.", counts.came));
+    report.text(format!("{seconds:.1} s, {} arrived; {served:.0} served a minute.", counts.came));
     for remark in remarks(rehearsal, ran) {
         report.text(remark);
     }
     table(report, "habit", &counts.ended);
     if ran.verdict.is_some() {
-        requests(report, [("requests to the room", &counts.room)].into_iter());
+        requests(report, [("requests to the waiting room", &counts.room)].into_iter());
         if !counts.refusals.is_empty() {
-            report.text(format!("Refusals by the room: {}.", list(&counts.refusals)));
+            report.text(format!("Refusals of the waiting room: {}.", list(&counts.refusals)));
         }
         report.text(format!("Its answers by status: {}.", counts.room.total.outcomes()));
         if counts.refusals.contains_key("join_limited") {
             report.text(
-                "Joins were limited by address (join_limited): does admission trust the machine \
-                 this ran on (trusted_proxies)?",
+                "Joins were limited for each address (join_limited). Does admission trust the \
+                 machine of this program (trusted_proxies)?",
             );
         }
     }
@@ -214,8 +214,8 @@ fn visits(report: &mut Report, rehearsal: &Rehearsal<'_>, ran: &Ran) {
     }
     let requests = counts.service.total.requests + counts.room.total.requests;
     report.text(format!(
-        "{} It sent {:.0} requests/s on {} connections, for which visitors waited {:.0} ms (p95), \
-         in no latency.",
+        "{} It sent {:.0} requests/s on {} connections. Visitors waited {:.0} ms (p95) for a \
+         connection, which is in no latency.",
         cost.line(),
         requests as f64 / seconds.max(1.0),
         ran.opened,

@@ -108,7 +108,7 @@ impl Rehearsal<'_> {
         let refuses_all = |ran: &&Ran| ran.counts.are_all_refused(ran.visitors);
         if let Some(ran) = runs.iter().find(refuses_all) {
             anyhow::bail!(
-                "the room refuses every join: {}. Check --anteroom and --queue, and whether the \
+                "the waiting room refuses every join: {}. Check --anteroom and --queue, and whether the \
                  queue requires a signed identity",
                 list(&ran.counts.joins)
             );

@@ -179,7 +179,7 @@ async fn come(stage: Arc<Stage>, number: u32, habit: Habit, seed: u64) {
 /// Looks at the room each second, where there is one that can break a promise, and says how far the
 /// visits have come.
 async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
-    let what = if stage.with_room { "with the room" } else { "without the room" };
+    let what = if stage.with_room { "with the waiting room" } else { "without the waiting room" };
     let progress = Progress::new(what, stage.visitors().into());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -201,7 +201,7 @@ async fn watch(stage: &Stage, broken: &CancellationToken) -> Infallible {
         drop(counts);
         let look = seen.map(|it| format!(", {} in line, {} inside", it.depth, it.inside));
         let look = look.unwrap_or_default();
-        progress.at(over, || format!("{came} came, {over} are done{look}"));
+        progress.at(over, || format!("{came} arrived, {over} are done{look}"));
     }
 }
 

@@ -83,7 +83,7 @@ impl fmt::Display for Scenario {
         }
         let think = crate::durations::format_duration(self.think_per_visitor());
         let calls = self.calls_per_visitor();
-        writeln!(f, "{calls} requests and {think} of thinking, when nothing is tried again")
+        writeln!(f, "{calls} requests and {think} of think time, without retries")
     }
 }
 
@@ -98,7 +98,7 @@ impl Scenario {
         lines.extend((!kept.is_empty()).then(|| format!("keeps {}", kept.join(", "))));
         lines.extend(step.retry.iter().map(|Retry { on, from, max }| {
             let from = &self.steps[*from].name;
-            format!("on {on} again from {from:?}, at most {max} times")
+            format!("on {on} retries from {from:?}, at most {max} times")
         }));
         lines
     }

@@ -21,11 +21,11 @@ impl TryFrom<Vec<Value>> for Statuses {
         ensure!(!written.is_empty(), "an empty list of statuses");
         let text = |item| match item {
             Value::Integer(code @ 100..=599) => Ok(code.to_string()),
-            Value::Integer(code) => bail!("{code} is no status, 100 to 599 are"),
+            Value::Integer(code) => bail!("{code} is not a status: use 100 to 599"),
             Value::String(class) if matches!(class.as_bytes(), [b'1'..=b'5', b'x', b'x']) => {
                 Ok(class)
             }
-            other => bail!("{other} is no class of statuses, \"2xx\" is"),
+            other => bail!("{other} is not a class of statuses such as \"2xx\""),
         };
         Ok(Self(written.into_iter().map(text).collect::<Result<_, _>>()?))
     }
@@ -71,7 +71,7 @@ impl TryFrom<String> for Think {
 
     fn try_from(text: String) -> anyhow::Result<Self> {
         let time = |text: &str| {
-            let wrong = |error| anyhow!("{text:?} is no time ({error}), \"1500ms\" is");
+            let wrong = |error| anyhow!("{text:?} is not a time such as \"1500ms\" ({error})");
             crate::durations::parse_duration(text.trim()).map_err(wrong)
         };
         let (least, most) = text.split_once("..").unwrap_or((&text, &text));

@@ -197,11 +197,14 @@ impl Written {
     fn retry(&self, name: &str, before: &[Step]) -> anyhow::Result<Option<Retry>> {
         let Some(on) = self.retry_on.clone() else {
             let says_nothing = self.retry_from.is_none() && self.retry_max.is_none();
-            ensure!(says_nothing, "step {name:?} says how to retry, but not after what: retry_on");
+            ensure!(
+                says_nothing,
+                "step {name:?} sets how to retry, but not after what: add retry_on"
+            );
             return Ok(None);
         };
         if let Some(status) = self.expect.as_ref().and_then(|expect| on.shared(expect)) {
-            bail!("step {name:?} both expects {status} and tries again after it");
+            bail!("step {name:?} both expects {status} and retries after it");
         }
         let other = self.retry_from.as_ref().filter(|from| from.get_ref() != name);
         let from = other.map_or(Ok(before.len()), |from| {

@@ -48,7 +48,7 @@ impl Arrivals {
         }
         let lines = text.lines().count().max(1);
         let curve = (points.len() > 1).then_some(Self { points });
-        curve.ok_or_else(|| format!("{lines}: at least two points make a curve"))
+        curve.ok_or_else(|| format!("{lines}: a curve needs at least 2 points"))
     }
 
     /// Visitors in all, on average.
@@ -153,8 +153,8 @@ mod tests {
             ("0,1\n5,inf\n", "2: ", "0 or more"),
             ("0,1\n1e300,0\n", "2: ", "30 days"),
             ("0;1000\n5,1\n9,1\n", "1: ", "is not `seconds"),
-            ("0,1\n", "1: ", "at least two points"),
-            ("", "1: ", "at least two points"),
+            ("0,1\n", "1: ", "at least 2 points"),
+            ("", "1: ", "at least 2 points"),
         ] {
             let error = Arrivals::parse(text).expect_err(text);
             assert!(error.starts_with(line) && error.contains(rule), "{text:?}: {error}");

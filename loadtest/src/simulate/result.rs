@@ -73,7 +73,7 @@ const SERIES: [Series; 5] = [
 const PLOTS: [[&str; 3]; 3] = [
     ["simulate-line", "The line, and visitors inside", "places"],
     ["simulate-flow", "Arrivals and promotions", "visitors/s"],
-    ["simulate-wait", "Wait of those admitted at a time", "wait (s)"],
+    ["simulate-wait", "Wait of the visitors admitted at a time", "wait (s)"],
 ];
 
 /// The wait that this share of the promoted did not exceed, in seconds.

@@ -72,10 +72,10 @@ mod tests {
             assert_eq!(String::from(Span::parse(text).expect(text)), text);
         }
         for (text, rule) in [
-            ("30", "is no time"),
+            ("30", "is not a time"),
             ("2s..1s", "ends before it begins"),
             ("exponential:", "give exponential:30s"),
-            ("..", "is no time"),
+            ("..", "is not a time"),
         ] {
             let error = Span::parse(text).expect_err(text);
             assert!(error.contains(rule), "{text}: {error}");

@@ -178,7 +178,7 @@ impl Size {
             let warm_up = crate::durations::format_duration(warm_up);
             say(&format!(
                 "visitors think: each load takes {warm_up} until it is steady, and longer if they \
-                 try again; the search takes up to {up_to}"
+                 retry; the search takes up to {up_to}"
             ));
         }
         if takes > self.within {

@@ -146,7 +146,7 @@ impl FromStr for Objective {
         };
         let limit = read.map_err(|rule| format!("`{limit}`: {name} {rule}"))?;
         if limit == 0.0 && !inclusive {
-            return Err(format!("`{text}`: nothing is below 0; say {name}<=0"));
+            return Err(format!("`{text}`: no value is below 0: use {name}<=0"));
         }
         Ok(Self { figure, limit, inclusive })
     }

@@ -126,12 +126,12 @@ impl Sized {
 
     /// For people.
     pub fn report(&self, size: &Size) -> anyhow::Result<Report> {
-        let mut report = Report::new("How many visitors the service can take");
+        let mut report = Report::new("How many visitors the service can handle");
         let Self { target, scenario, timeout_seconds, .. } = self;
         report.text(format!(
-            "{scenario} at {target}. Open model: visitors came at the stated rate whatever the \
-             service did, and latency counts from the instant at which they should have come. A \
-             request without an answer was given up after {timeout_seconds} s."
+            "{scenario} at {target}. Open model: visitors arrived at the stated rate, whatever the \
+             service did, and latency counts from when each was due. A request without an answer \
+             timed out after {timeout_seconds} s."
         ));
         let Found { held, within, confidence, interval, .. } = &self.found;
         let [low, high] = interval.map(number);
@@ -148,7 +148,7 @@ impl Sized {
                     let (rate, why) = (number(step.rate), step.why_missed());
                     format!("The next higher load, {rate} visitors/s, {why}")
                 });
-                let next = next.unwrap_or("No higher load was missed".to_owned());
+                let next = next.unwrap_or("No higher load missed them".to_owned());
                 report.text(format!(
                     "The objectives were met up to {held} visitors/s. {next}. With a confidence of \
                      {:.0} % that load is from 10 % below the ceiling to 5 % above. With one of \

@@ -88,5 +88,5 @@ async fn a_key_goes_through_no_proxy_and_after_no_redirect() {
     let moved = apply(&elsewhere.url(), None).await;
     assert!(moved.contains("/queues/concert: 307"), "{moved}");
     let ignored = apply(&proxy.url(), None).await;
-    assert!(ignored.contains("not applied: batch is 1 there"), "{ignored}");
+    assert!(ignored.contains("not applied: batch is 1 in the queue"), "{ignored}");
 }

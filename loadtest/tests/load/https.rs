@@ -66,9 +66,10 @@ async fn every_command_measures_a_service_behind_tls_where_its_certificate_is_tr
         assert!(matches!(output.status.code(), Some(0 | 1 | 75)), "{command}: {text}");
         assert!(service.connections() > before + 3, "{command}: {text}");
 
-        for (authority, code, says) in
-            [(None, 70, "set SSL_CERT_FILE to its authority"), (Some("none.pem"), 64, "none.pem")]
-        {
+        for (authority, code, says) in [
+            (None, 70, "set SSL_CERT_FILE to its certificate authority"),
+            (Some("none.pem"), 64, "none.pem"),
+        ] {
             let output = run(authority).await;
             let text = stderr(&output);
             assert_eq!(output.status.code(), Some(code), "{command}: {text}");

@@ -99,7 +99,7 @@ async fn a_harness_that_was_stopped_does_not_blame_the_service() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     kill(id, Signal::SIGCONT).unwrap();
     let output = child.wait_with_output().await.unwrap();
-    own_limit(&output, &folder, &["stood still for"]);
+    own_limit(&output, &folder, &["did not run for"]);
 }
 
 /// In a network namespace of its own, with 1 000 local ports, 1 500 users find no port, and 250

@@ -116,7 +116,7 @@ async fn parts_that_do_not_belong_together_are_named() {
         assert!(!folder.path().join("whole").exists());
     };
     refused("0", "of 2 shares these are missing: [1]").await;
-    refused("0 1 1", "a share is there twice").await;
+    refused("0 1 1", "a share is given twice").await;
     refused("0 none", "none/share.json").await;
     let second = folder.path().join("1/share.json");
     let whole = std::fs::read_to_string(&second).unwrap();

@@ -265,7 +265,8 @@ async fn a_room_that_refuses_every_join_ends_the_run_with_its_statuses() {
         let crowd = format!("--mix faithful=1 --visitors {visitors} --arrive 1s");
         let run = play(Fault::RefusesJoins(status, code), &crowd).await;
         assert_eq!(run.code(), 70, "{}", run.stderr());
-        let answer = format!("the room refuses every join: {}", format!("{status} {code}").trim());
+        let answer =
+            format!("the waiting room refuses every join: {}", format!("{status} {code}").trim());
         assert!(run.stderr().contains(&answer), "{}", run.stderr());
         let with_room = &run.result()["with_room"];
         assert!(with_room["seconds"].as_f64() < Some(60.0), "{with_room:#}");
@@ -331,7 +332,7 @@ async fn promise_01_is_not_judged_where_the_rules_changed_unless_all_of_them_for
         assert_eq!(promises["held"]["1"], held, "{later}: {promises:#}");
         assert_eq!(run.code(), code, "{later}: {}", run.stderr());
         assert_eq!(result["rules_changed"], true, "{later}");
-        assert!(run.file("rehearse.md").contains("The rules were changed while it ran"));
+        assert!(run.file("rehearse.md").contains("The rules changed during the run"));
     }
 }
 
@@ -344,7 +345,7 @@ async fn promise_05_a_room_that_denies_its_tokens_is_found_out() {
     let promises = &with_room["room"]["promises"];
     assert_eq!(promises["held"]["5"], false, "{promises:#}");
     let violation = promises["violations"][0].as_str().unwrap();
-    assert!(violation.contains("is gone (token_invalid) and was to last longer"), "{violation}");
+    assert!(violation.contains("ended (token_invalid) before its time was over"), "{violation}");
     assert_eq!(with_room["refused"], 20, "{with_room:#}");
     // Where no rules are known the room is not accused, and all the same it has not held.
     let room = Room::start(Fault::DeniesTokens).await;
@@ -365,7 +366,7 @@ async fn promise_06_a_gate_that_passes_without_a_turn_is_found_out() {
     assert_eq!(room["promises"]["held"]["6"], false, "{room:#}");
     assert!(room["tricks"]["gate_without_turn"]["accepted"].as_u64() > Some(0), "{room:#}");
     let violation = room["promises"]["violations"][0].as_str().unwrap();
-    let begins = "promise 6: the gate without a turn: Authorize is answered 200, and then ticket ";
+    let begins = "promise 6: a gateway check without a turn: Authorize gets 200, and then ticket ";
     assert!(violation.starts_with(begins), "{violation}");
     assert!(run.file("record.jsonl").contains("\"authorize\""), "it proves it");
 }

@@ -243,7 +243,7 @@ async fn what_is_lost_differs_from_what_is_refused_and_put_off() {
     let lost = json!({ "502": 1, "503 gate_unavailable": 1 });
     let kept = json!({ "requests": 5, "lost": lost, "put_off": 1 });
     assert_eq!(without["connections"]["kept"], kept, "{without:#}");
-    let line = "5 sent, 2 lost (502: 1, 503 gate_unavailable: 1), 1 put off";
+    let line = "5 sent, 2 lost (502: 1, 503 gate_unavailable: 1), 1 to retry later";
     assert!(run.file("rehearse.md").contains(line), "{}", run.file("rehearse.md"));
     // A habit without weight does not occur.
     let ended = without["ended"].as_object().unwrap();
@@ -259,7 +259,7 @@ async fn ctrl_c_still_writes_the_report() {
     let mut command = program(&format!("rehearse {rooms} --visitors 100 --arrive 1s --output"));
     command.arg(folder.path());
     let mut harness = Process::start(command);
-    harness.line("came", PATIENCE).await;
+    harness.line("arrived", PATIENCE).await;
     harness.term();
     let status = harness.exit(PATIENCE).await;
     assert_eq!(status.code(), Some(1), "{}", harness.stderr());

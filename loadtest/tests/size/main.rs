@@ -119,7 +119,7 @@ async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     let batch_holds = number(&batches.last().expect("one")["rate"]);
     assert!(batches.len() > 2 && batch_holds < 66.7 / 4.0, "{batches:?}");
     let report = read("size.md");
-    for part in ["test at http://127.0.0.1", "given up after 1 s"] {
+    for part in ["test at http://127.0.0.1", "timed out after 1 s"] {
         assert!(report.contains(part), "{report}");
     }
     for file in ["size.md", "size.html", "size-latency.svg", "size-share-1.svg", "size-paces.svg"] {

@@ -28,7 +28,7 @@ fn a_mistake_names_the_rule() {
         ("p95<200", "takes a time"),
         ("errors<200ms", "takes a share"),
         ("errors<101%", "takes a share"),
-        ("errors<0%", "nothing is below 0"),
+        ("errors<0%", "no value is below 0"),
     ] {
         let error = text.parse::<Objective>().expect_err(text);
         assert!(error.contains(rule), "{text}: {error}");

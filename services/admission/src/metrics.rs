@@ -81,15 +81,17 @@ impl AdmissionMetrics {
         let counter = |name, help| registered(registry, IntCounter::new(name, help)?);
         let forwarding_ignored = counter(
             "anteroom_forwarding_ignored_total",
-            "Requests with a forwarding header from a peer that is not in trusted_proxies.",
+            "Requests whose forwarding header (`X-Forwarded-For`, `Forwarded`) was ignored: the \
+             peer is not in `trusted_proxies`. The log names the peer.",
         )?;
         let times = HistogramOpts::new(
             "anteroom_http_request_seconds",
-            "Time from the head of a request to the head of its answer.",
+            "Duration from the head of a request to the head of its answer. `port` is `public` or \
+             `service`. An unknown method or status is `other`, an unknown route `unmatched`.",
         );
         let labels = ["port", "method", "route", "status"];
         let times = HistogramVec::new(times.buckets(HTTP_BUCKETS.to_vec()), &labels)?;
-        let streams = IntGauge::new("anteroom_streams", "Event streams open in this process.")?;
+        let streams = IntGauge::new("anteroom_streams", "Open event streams (SSE).")?;
         Ok(Self {
             forwarding: Arc::new(Forwarding::new(forwarding_ignored)),
             http: registered(registry, times)?,
@@ -97,11 +99,12 @@ impl AdmissionMetrics {
             streams: registered(registry, streams)?,
             connections_closed: counter(
                 "anteroom_connections_closed_total",
-                "Connections closed while they waited for their client, because others came.",
+                "Connections that admission closed at the connection limit to accept new ones, \
+                 because their client kept it waiting the longest.",
             )?,
             connections_refused: counter(
                 "anteroom_connections_refused_total",
-                "Connections refused because max_connections were being served.",
+                "Connections that were refused, because `max_connections` were in use.",
             )?,
         })
     }

@@ -61,7 +61,8 @@ impl Metrics {
         let issue = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_event_issue_seconds",
-                "Time from an application to its unit, by the store's clock.",
+                "Time from an application to its item, measured with the clock of Redis. If the \
+                 reply of Redis was lost and read later, the item is not included.",
             )
             .buckets(vec![
                 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
@@ -72,14 +73,18 @@ impl Metrics {
         let attempts = IntCounterVec::new(
             Opts::new(
                 "anteroom_event_attempts_total",
-                "Applications that this issuer had in hand, by what came of them.",
+                "Applications that this issuer worked on: `issued`, `retried`, `dead`, \
+                 `lease_lost` (another issuer has it), `given_back` (at a graceful shutdown, or \
+                 because no code was left).",
             ),
             &["event", "outcome"],
         )?;
         let calls = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_webhook_call_seconds",
-                "Time of a call of the webhook, by what came of it.",
+                "Duration of a webhook call, from the connection to the last byte. Final: `issued` \
+                 (2xx, 409), `refused` (another 4xx). Retried: `busy` (408, 429), `failed` (5xx, \
+                 3xx), `timed_out`, `unreachable`, `broke_off`.",
             )
             .buckets(vec![
                 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,

@@ -33,7 +33,8 @@ impl Families for () {
 pub(crate) fn registry(service: Service, operations: &Operations) -> prometheus::Result<Registry> {
     let registry = Registry::new();
     registry.register(Box::new(ProcessMetrics::new()))?;
-    let build = Opts::new("anteroom_build_info", "1, with the version and the service as labels");
+    let build =
+        Opts::new("anteroom_build_info", "Always 1. The labels show the service and its version.");
     registered(&registry, IntGaugeVec::new(build, &["version", "service"])?)?
         .with_label_values(&[env!("CARGO_PKG_VERSION"), service.name()])
         .set(1);

@@ -126,9 +126,11 @@ pub(crate) struct OperationMetrics {
 impl OperationMetrics {
     pub fn new(service: Service, operations: Operations) -> prometheus::Result<Self> {
         let opts = |name, help| Opts::new(name, help).const_label("service", service.name());
-        let ratio = "Share of the operations of the last 5 minutes that did not fail on our side; \
-                     1 without operations";
-        let total = "Operations since the start: ok, or failed on our side. A refusal is ok.";
+        let ratio = "The share of operations of the last 5 minutes that succeeded in this process. \
+                     1 without operations. Failures: Redis is down, a time-out, a fault, or an \
+                     attempt of an issuer that must be retried, whatever the cause. A refusal \
+                     according to the rules is not a failure.";
+        let total = "The operations of `anteroom_success_ratio` since the start: `ok`, `failed`.";
         Ok(Self {
             ratio: Gauge::with_opts(opts("anteroom_success_ratio", ratio))?,
             total: IntCounterVec::new(

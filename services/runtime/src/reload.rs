@@ -47,12 +47,12 @@ impl ReloadMetrics {
         let reloads = counters(
             registry,
             "anteroom_config_reloads_total",
-            "Changed configurations that were seen, by what became of them",
+            "Changes of the configuration that were found: `accepted`, `refused`.",
             &["outcome"],
         )?;
         let success = IntGauge::new(
             "anteroom_config_reload_success",
-            "1 while the configuration in the files is the one in force, 0 while it is refused",
+            "0 while the configuration in the files is refused and an older one is in force.",
         )?;
         let success = registered(registry, success)?;
         for outcome in ["accepted", "refused"] {

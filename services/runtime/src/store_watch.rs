@@ -71,7 +71,7 @@ struct StoreUp {
 
 impl StoreUp {
     fn new(store: Store) -> prometheus::Result<Self> {
-        let help = "1 while this process has a verified connection to the store, else 0";
+        let help = "1 while this process has a verified connection to Redis.";
         Ok(Self { gauge: IntGauge::new("anteroom_store_up", help)?, store })
     }
 }

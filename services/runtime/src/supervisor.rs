@@ -31,7 +31,8 @@ impl Supervisor {
     ///
     /// When the name of the metric is taken.
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
-        let help = "Panics of the tasks that serve one entity each; the task is started again.";
+        let help = "Panics of a task that serves one entity, such as a queue: a bug. The task restarts, \
+                    with pauses of up to 30 s. The log shows the panic.";
         Ok(Self { panics: counters(registry, "anteroom_task_panics_total", help, &["task"])? })
     }
 

@@ -66,13 +66,15 @@ impl Metrics {
         let tick_duration = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_tick_duration_seconds",
-                "Time of one tick of one queue, pool or event.",
+                "Duration of one tick of one queue, pool or event, with all its calls. Queues: \
+                 `promote`, `sweep`, `snapshot`. Pools: `pool_sweep`, `pool_snapshot`. Events: \
+                 `event_reclaim`, `event_kick`, `event_snapshot`.",
             )
             .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0]),
             &["tick"],
         )?;
         let tick_errors = IntCounterVec::new(
-            Opts::new("anteroom_tick_errors_total", "Ticks that the store failed."),
+            Opts::new("anteroom_tick_errors_total", "Ticks that failed because of Redis."),
             &["tick"],
         )?;
         registry.register(Box::new(tick_duration.clone()))?;

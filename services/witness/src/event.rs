@@ -192,7 +192,7 @@ fn passed_over(applications: &[Application<'_>]) -> Option<Violation> {
     });
     later.into_iter().find_map(|other| {
         let (one, two) = (before.visitor, other.visitor());
-        let what = format!("{one} applied before {two} and went without");
+        let what = format!("{one} applied before {two} and got nothing");
         Some(Violation::new(9, what, [accepted, end, other.issued()?.0]))
     })
 }

@@ -13,3 +13,4 @@ mod schemas;
 mod secrets;
 mod services;
 mod sources;
+mod without_kubernetes;

@@ -11,12 +11,14 @@ type Gauge = (&'static str, &'static str, fn(&Snapshot) -> Option<f64>);
 const GAUGES: [Gauge; 2] = [
     (
         "anteroom_target_success_ratio",
-        "Share of the outcomes in the window that were successes; absent without outcomes.",
+        "The share of successes in the window. Absent without outcomes.",
         |it| it.window().success_rate(),
     ),
-    ("anteroom_target_fallback", "1 while callers are to take their fallback.", |it| {
-        Some(f64::from(u8::from(it.state.is_fallback())))
-    }),
+    (
+        "anteroom_target_fallback",
+        "1 while callers should use their fallback: the circuit breaker is not closed.",
+        |it| Some(f64::from(u8::from(it.state.is_fallback()))),
+    ),
 ];
 
 /// The metrics of all targets, by name.
@@ -34,15 +36,15 @@ impl Families for BreakerFamilies {
             outcomes: counters(
                 registry,
                 "anteroom_target_outcomes_total",
-                "Outcomes that were counted: success, failure. Each process shows those that \
-                 were reported to it; a repeat under the same id is none.",
+                "Reported outcomes that were counted: `success`, `failure`. A repeated report with \
+                 the same `id` is not counted.",
                 &["target", "outcome"],
             )?,
             degraded: counters(
                 registry,
                 "anteroom_target_degraded_answers_total",
-                "Answers about a target without the store: from what was known last, or without \
-                 a fallback.",
+                "Answers about a target while Redis is down or full. They have the last known \
+                 state for up to 5 s, then no fallback.",
                 &["target"],
             )?,
             gauges: SnapshotGauges::register(registry, "target", GAUGES, [])?,

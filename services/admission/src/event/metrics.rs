@@ -27,8 +27,8 @@ impl Families for EventFamilies {
         let applications = counters(
             registry,
             "anteroom_event_applications_total",
-            "Applications: accepted; repeated: the visitor had applied before; sold_out and \
-             not_open: refused.",
+            "Applications: `accepted`, `repeated` (the visitor had applied before). Refused: \
+             `sold_out`, `not_open`.",
             &["event", "outcome"],
         )?;
         Ok(Self { applications })

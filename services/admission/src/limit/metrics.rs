@@ -16,10 +16,10 @@ impl Families for LimitFamilies {
         let checks = counters(
             registry,
             "anteroom_limit_checks_total",
-            "Checks of limits: allowed and refused; asked (cost 0, takes nothing); shadow_refused: \
-             a limit in shadow would refuse; withheld: there was room, but another check of the \
-             call refused; repeated: an earlier call with the same id decided; degraded_allowed \
-             and degraded_refused: the store was away, and on_store_error decided.",
+            "Checks: `allowed`, `refused`, `asked` (cost 0), `repeated` (an earlier call with the \
+             same `id` decided), `shadow_refused` (a limit in shadow mode would refuse). \
+             `withheld`: there was room, but another check of the same call refused. While Redis \
+             is down, `on_store_error` decides: `degraded_allowed`, `degraded_refused`.",
             &["limit", "outcome"],
         )?;
         Ok(Self { checks })

@@ -22,13 +22,15 @@ impl Families for PoolFamilies {
             operations: counters(
                 registry,
                 "anteroom_pool_operations_total",
-                "Operations on a pool, by what came of them: done, repeated, or the refusal.",
+                "Operations: `hold`, `extend`, `settle`, `cancel`, `draw`, `fund`, `confirm`. \
+                 Outcome: `done`, `repeated` (an earlier call with the same `operation_id` \
+                 decided), or the error code of the refusal.",
                 &["pool", "operation", "outcome"],
             )?,
             paid: counters(
                 registry,
                 "anteroom_pool_paid_total",
-                "Units paid, by draws and settlements.",
+                "Units paid by draws (payments) and settlements (captures) through this process.",
                 &["pool"],
             )?,
             gauges: SnapshotGauges::register(registry, "pool", Snapshot::GAUGES, [])?,

@@ -14,35 +14,44 @@ impl Snapshot {
     /// Which of some words holds of an event, with the labels `event` and `state`.
     pub const STATES: [StateGauge; 1] = [(
         "anteroom_event_state",
-        "1 for the state of the event, 0 for the others.",
+        "1 for the state of the event, 0 for the others: `upcoming` (before `opens_at`), `open`, \
+         `no_stock` (no stock was added yet), `sold_out` (all stock is handed out), `ended` (from \
+         `ends_at` on).",
         &["upcoming", "open", "no_stock", "sold_out", "ended"],
         Self::state,
     )];
 
     /// What a snapshot shows of an event. All have the one label `event`.
     pub const GAUGES: [Gauge; 8] = [
-        ("anteroom_event_stock", "Units given since the event was created.", |it| {
+        ("anteroom_event_stock", "All items that were added since the event was created.", |it| {
             Some(it.stock as f64)
         }),
-        ("anteroom_event_issued", "Units issued.", |it| Some(it.issued as f64)),
+        ("anteroom_event_issued", "Items that were handed out.", |it| Some(it.issued as f64)),
         (
             "anteroom_event_pending",
-            "Applications that wait to be claimed, those that are to be tried again included.",
+            "Applications that wait for an issuer, including those that will be retried.",
             |it| Some(it.pending as f64),
         ),
-        ("anteroom_event_claimed", "Applications that issuers have in hand.", |it| {
+        ("anteroom_event_claimed", "Applications that an issuer is working on.", |it| {
             Some(it.claimed as f64)
         }),
-        ("anteroom_event_dead", "Dead letters.", |it| Some(it.dead as f64)),
-        ("anteroom_event_given_up", "Dead letters that were given up.", |it| {
-            Some(it.failed as f64)
-        }),
-        ("anteroom_event_sold_out", "Accepted applications for which no unit was left.", |it| {
+        (
+            "anteroom_event_dead",
+            "Dead letters: failed applications. An operator retries them or gives them up.",
+            |it| Some(it.dead as f64),
+        ),
+        (
+            "anteroom_event_given_up",
+            "Dead letters that an operator gave up. The API counts `anteroom_event_dead` + \
+             `anteroom_event_given_up` as `failed`.",
+            |it| Some(it.failed as f64),
+        ),
+        ("anteroom_event_sold_out", "Accepted applications for which no item was left.", |it| {
             Some(it.sold_out as f64)
         }),
         (
             "anteroom_event_codes",
-            "Codes that are left to be given out; absent unless the event issues by codes.",
+            "Codes that are left. Absent unless the event hands out codes.",
             |it| (it.rules.issue == Issue::Codes).then_some(it.codes as f64),
         ),
     ];

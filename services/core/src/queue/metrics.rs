@@ -17,70 +17,80 @@ impl Snapshot {
     /// Which of some words holds of a queue, with the labels `queue` and `state`.
     pub const STATES: [StateGauge; 1] = [(
         "anteroom_queue_state",
-        "1 for the state in force, 0 for the others. An open queue is paused before opens_at and \
-         while health pauses it, and closed outside its times of joining.",
+        "1 for the state in force, 0 for the others: `open`, `paused`, `closed`, `bypass`. An open \
+         queue shows `paused` before `opens_at` and while health pauses it. It shows `closed` \
+         before `joins_at` and from `closes_at` on.",
         State::NAMES,
         |it| it.state.name(),
     )];
 
     /// What a snapshot shows of a queue. All have the one label `queue`.
     pub const GAUGES: [Gauge; 13] = [
-        ("anteroom_queue_depth", "Places waiting and present.", |it| Some(it.depth as f64)),
-        ("anteroom_queue_away", "Places waiting that were not seen for idle_ttl.", |it| {
-            Some(it.away as f64)
+        (
+            "anteroom_queue_depth",
+            "Visitors who wait and are present: the length of the line. Inactive places are not \
+             included.",
+            |it| Some(it.depth as f64),
+        ),
+        (
+            "anteroom_queue_away",
+            "Visitors who wait but did not poll for `idle_ttl`: inactive. Promotion skips them \
+             until they poll.",
+            |it| Some(it.away as f64),
+        ),
+        ("anteroom_queue_ready", "Visitors who were called and have not entered yet.", |it| {
+            Some(it.ready as f64)
+        }),
+        ("anteroom_queue_active", "Visitors inside: they have claimed their place.", |it| {
+            Some(it.active as f64)
         }),
         (
-            "anteroom_queue_ready",
-            "Places whose turn has come and that are not claimed yet.",
-            |it| Some(it.ready as f64),
-        ),
-        ("anteroom_queue_active", "Places claimed.", |it| Some(it.active as f64)),
-        (
             "anteroom_queue_unswept",
-            "Turns and sessions that have ended and are not cleared away yet.",
+            "Missed turns and ended sessions that the scheduler has not removed yet. It should \
+             stay near the number that end in 1 s.",
             |it| Some(it.unswept as f64),
         ),
         (
             "anteroom_queue_capacity",
-            "Most places ready and active; absent without such a rule.",
+            "The most places ready + active, under the rules in force. Absent without `capacity`.",
             |it| it.rules.capacity.map(|most| most as f64),
         ),
         (
             "anteroom_queue_batch",
-            "Most promotions in any interval, by the file, an override or the adaptive batch; \
-             absent without such a rule.",
+            "The most promotions in any interval, under the rules in force. An operator's override \
+             takes precedence over the adaptive batch, and the adaptive batch over the file. \
+             Absent without `batch`.",
             |it| it.batch_in_force().map(|most| most as f64),
         ),
-        ("anteroom_queue_interval_seconds", "The interval of the batch in force.", |it| {
-            Some(it.rules.interval.as_secs_f64())
-        }),
+        (
+            "anteroom_queue_interval_seconds",
+            "The interval of the batch, under the rules in force.",
+            |it| Some(it.rules.interval.as_secs_f64()),
+        ),
         (
             "anteroom_queue_paused_by_health",
-            "1 while the health of the target alone pauses promotion, or allows only probes; \
-             else 0.",
+            "1 while only the circuit breaker (`health`) stops promotion, or allows only its \
+             probes.",
             |it| Some(f64::from(u8::from(it.paused_by_health))),
         ),
         (
             "anteroom_queue_health_pace",
-            "The part of the pace that the health of the target leaves: 0 while it is open or half \
-             open, then 0.25, 0.5, 0.75 and 1; absent while none is followed or it cannot be read.",
+            "The share of the pace that the circuit breaker allows: 0, 0.25, 0.5, 0.75 or 1. \
+             Absent if the queue follows no target, or while the target cannot be read.",
             |it| it.health_pace,
         ),
         (
             "anteroom_queue_adaptive_batch",
-            "The batch that follows the outcomes of the target; absent without such rules.",
+            "The adaptive batch: it follows the outcomes of the target. Absent without \
+             `[queues.NAME.adaptive]`.",
             |it| it.adaptive.map(|adaptive| adaptive.batch as f64),
         ),
-        (
-            "anteroom_queue_adaptive_batch_min",
-            "The least that the adaptive batch may become.",
-            |it| it.adaptive.map(|adaptive| adaptive.min_batch as f64),
-        ),
-        (
-            "anteroom_queue_adaptive_batch_max",
-            "The most that the adaptive batch may become.",
-            |it| it.adaptive.map(|adaptive| adaptive.max_batch as f64),
-        ),
+        ("anteroom_queue_adaptive_batch_min", "The lower bound of the adaptive batch.", |it| {
+            it.adaptive.map(|adaptive| adaptive.min_batch as f64)
+        }),
+        ("anteroom_queue_adaptive_batch_max", "The upper bound of the adaptive batch.", |it| {
+            it.adaptive.map(|adaptive| adaptive.max_batch as f64)
+        }),
     ];
 
     /// The batch: an operator's goes before the adaptive one, and that before the file's.
@@ -120,22 +130,23 @@ impl QueueCounts {
     pub fn register(registry: &Registry) -> prometheus::Result<Self> {
         let counts = Self {
             promoted: IntCounterVec::new(
-                Opts::new(
-                    "anteroom_queue_promoted_total",
-                    "Places whose turn came. Admission counts the joins that were promoted at \
-                     once, the schedulers all others.",
-                ),
+                Opts::new("anteroom_queue_promoted_total", "Promotions: places that became ready."),
                 &["queue"],
             )?,
             gone: IntCounterVec::new(
-                Opts::new("anteroom_queue_gone_total", "Places that ended, by reason."),
+                Opts::new(
+                    "anteroom_queue_gone_total",
+                    "Places that ended. Counted by admission: `completed` (finished), `left`, \
+                     `evicted` (by an operator). Counted by the scheduler: `unclaimed` (missed \
+                     turn), `expired` (session over), `abandoned` (never polled, or inactive for \
+                     too long).",
+                ),
                 &["queue", "reason"],
             )?,
             wait: HistogramVec::new(
                 HistogramOpts::new(
                     "anteroom_queue_wait_seconds",
-                    "Time from join to promotion. Admission shows the joins that were promoted at \
-                     once, the schedulers all others.",
+                    "Waiting time, from the join to the promotion.",
                 )
                 .buckets(Self::WAIT_BUCKETS.to_vec()),
                 &["queue"],

@@ -54,7 +54,13 @@ impl Metrics {
     ) -> prometheus::Result<Self> {
         let families = Families::new()?;
         let errors = IntCounterVec::new(
-            Opts::new("anteroom_store_errors_total", "Operations that the store failed, by kind."),
+            Opts::new(
+                "anteroom_store_errors_total",
+                "Operations that failed at Redis. Without effect: `unavailable` (no connection, or \
+                 Redis refused), `overloaded` (too many calls wait), `forbidden` (the Redis user \
+                 has no permission), `full` (Redis has no memory left). Sent: `unknown` (no answer \
+                 in time, so the effect is unknown), `reply` (the answer was not understood).",
+            ),
             &["kind"],
         )?;
         for (name, registered) in [
@@ -112,7 +118,7 @@ impl Families {
             call_seconds: HistogramVec::new(
                 HistogramOpts::new(
                     "anteroom_store_call_seconds",
-                    "Time of one call to the store, with its repeats.",
+                    "Duration of one call to Redis, including retries.",
                 )
                 .buckets(vec![
                     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
@@ -123,7 +129,7 @@ impl Families {
             batch_items: HistogramVec::new(
                 HistogramOpts::new(
                     "anteroom_store_batch_items",
-                    "Items that shared one call to the store.",
+                    "Items that shared one call to Redis.",
                 )
                 .buckets(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]),
                 &["operation"],
@@ -131,7 +137,8 @@ impl Families {
             operations: IntCounterVec::new(
                 Opts::new(
                     "anteroom_operations_total",
-                    "Operations by outcome: ok, or the kind of the store's error.",
+                    "Operations on Redis, such as `queue.join`. Outcome: `ok`, or a `kind` of \
+                     `anteroom_store_errors_total`.",
                 ),
                 &["operation", "outcome"],
             )?,

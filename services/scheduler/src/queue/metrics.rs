@@ -33,8 +33,8 @@ impl Families for QueueFamilies {
         let eta_error = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_queue_eta_error_ratio",
-                "Error of the estimates that every 64th visitor got at the join: |estimate - true| / \
-                 true, where a wait below 1 s counts as 1 s.",
+                "Error of the wait estimate that every 64th visitor got at the join: |estimate − \
+                 true wait| ÷ true wait. A wait below 1 s counts as 1 s.",
             )
             .buckets(vec![0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 5.0]),
             &["queue"],
@@ -42,14 +42,19 @@ impl Families for QueueFamilies {
         let steps = IntCounterVec::new(
             Opts::new(
                 "anteroom_queue_adaptive_steps_total",
-                "Steps of the adaptive batch, by what was made of the outcomes since the one before.",
+                "Decisions on the adaptive batch, at most 1 for each interval, if enough outcomes \
+                 were reported. The batch rose (`raised`), or was cut: `cut_success` (too few \
+                 calls succeeded), `cut_p95` (too many calls were slow). It did not change: \
+                 `highest` (it is at its maximum), `unused` (it was not used up).",
             ),
             &["queue", "reason"],
         )?;
         let lag = HistogramVec::new(
             HistogramOpts::new(
                 "anteroom_promotion_lag_seconds",
-                "How late promotions came, at each tick that promoted or should have.",
+                "How late promotions came, at each tick that promoted visitors or should have done \
+                 so. With `capacity` only: the time since the last tick. It should stay near 1 \
+                 tick (100 ms).",
             )
             .buckets(vec![0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0]),
             &["queue"],

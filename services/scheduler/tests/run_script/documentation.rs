@@ -1,6 +1,5 @@
 //! The commands of the documentation, run against `make run`, and the command line that it shows.
 
-use std::fmt::Write as _;
 use std::process::Command;
 
 use anteroom_testkit::{Chromium, binary, docs, repository};
@@ -76,8 +75,7 @@ async fn the_commands_for_operators_run() {
 fn the_reference_of_the_command_line_is_generated() {
     let mut page = String::from(
         "# Command line\n\nThe programs of Anteroom and their options, as `--help` prints them. \
-         `anteroom-loadtest` has a page of its own in [the sizing \
-         method](../explanation/sizing-method.md); its `--help` has every option.\n\n\
+         [`anteroom-loadtest`](cli-loadtest.md) has a page of its own.\n\n\
          | exit code | meaning |\n|---:|---|\n| 0 | done |\n| 1 | failed |\n\
          | 2 | wrong arguments |\n| 64 | the configuration is refused |\n\
          | 77 | the Redis user has no permission for what the service does |\n\
@@ -92,9 +90,7 @@ fn the_reference_of_the_command_line_is_generated() {
             let words = command.split_whitespace();
             let help = Command::new(binary(program)).args(words).arg("--help").output();
             let help = String::from_utf8(help.expect("a program").stdout).expect("text");
-            let title = format!("{program} {command}");
-            let help = help.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
-            write!(page, "\n## `{}`\n\n```text\n{help}\n```\n", title.trim()).expect("a string");
+            page += &docs::help_section(format!("{program} {command}").trim(), &help);
         }
     }
     docs::is_generated("docs/reference/cli.md", &page);

@@ -9,6 +9,6 @@ pub(super) fn check(places: &[Place]) -> Vec<Violation> {
         places.iter().filter_map(|place| Some((place.held.epoch, place.alive().next()?.0)));
     let Some((epoch, first)) = alive.next() else { return Vec::new() };
     let other = alive.find(|(other, _)| *other != epoch);
-    let accuse = |(_, at)| Violation::new(5, "the queue began a new life".to_owned(), [first, at]);
+    let accuse = |(_, at)| Violation::new(5, "the queue was reset".to_owned(), [first, at]);
     other.map(accuse).into_iter().collect()
 }

@@ -23,23 +23,23 @@ fn gone(place: &Place) -> Option<Violation> {
     place.gone().find_map(|(at, line)| {
         let Shown::Gone { reason } = &line.shown else { return None };
         let accuse = |what: &str| {
-            let what = format!("ticket {} is gone ({reason}) {what}", place.held.ticket);
+            let what = format!("ticket {} ended ({reason}) {what}", place.held.ticket);
             Some(Violation::new(5, what, [at, proof]))
         };
         match reason.as_str() {
-            "lost" => accuse("by the room's own word"),
+            "lost" => accuse("as the waiting room reported"),
             "left" | "completed" | "evicted" if line.received < place.left_at => {
                 accuse("and no call ended it")
             }
             "unclaimed" if claimed => accuse("although it was claimed"),
             // A place that was given up is gone for another reason.
             "abandoned" if line.received < place.present_until() => {
-                accuse("and was to last longer")
+                accuse("before its time was over")
             }
             "unclaimed" | "expired" | "abandoned" if line.received < end => {
-                accuse("and was to last longer")
+                accuse("before its time was over")
             }
-            _ if line.received < until => accuse("and was to last longer"),
+            _ if line.received < until => accuse("before its time was over"),
             _ => None,
         }
     })

@@ -124,7 +124,7 @@ fn promise_09_units_that_are_left_are_caught() {
 fn promise_09_who_is_passed_over_is_caught() {
     let mut story = sale();
     (story.0[4].outcome, story.0[5].outcome) = (Outcome::SoldOut, issued(12));
-    story.breaks("2 applied before 3 and went without", &[2, 5, 6]);
+    story.breaks("2 applied before 3 and got nothing", &[2, 5, 6]);
     // Side by side either may have been first.
     story.0[2].sent = 4;
     assert_eq!(check_ended(&story.0, STOCK), []);

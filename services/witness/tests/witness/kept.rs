@@ -28,7 +28,7 @@ fn promise_05_a_whole_visit_is_no_violation() {
 #[test]
 fn promise_05_a_lost_join_is_caught() {
     let story = one().looks(1, (100, 102), 1, gone("lost"));
-    story.breaks(5, "ticket 1 is gone (lost) by the room's own word", &[1, 2]);
+    story.breaks(5, "ticket 1 ended (lost) as the waiting room reported", &[1, 2]);
     let rules = Rules { losses: vec![(50_000, 60_000)], ..rules() };
     story.is_clean_by(&rules);
     // What was shown again after the loss is not lost by it.
@@ -42,21 +42,21 @@ fn promise_05_an_end_for_no_reason_is_caught() {
     look(inside(), "completed").breaks(5, "no call ended it", &[3, 4]);
     look(inside(), "evicted").breaks(5, "no call ended it", &[3, 4]);
     look(inside(), "unclaimed").breaks(5, "was claimed", &[3, 4]);
-    look(inside(), "expired").breaks(5, "was to last longer", &[3, 4]);
-    look(one(), "abandoned").breaks(5, "was to last longer", &[1, 2]);
+    look(inside(), "expired").breaks(5, "before its time was over", &[3, 4]);
+    look(one(), "abandoned").breaks(5, "before its time was over", &[1, 2]);
     // A turn would have lapsed by then; a place in line is present for ten minutes after a look,
     // and for one after the join.
     let late = |story: Story, at| story.looks(1, (at, at + 2), 1, gone("abandoned"));
     let looked = || one().looks(1, (50, 52), 1, waiting(9));
-    late(looked(), 7_000).breaks(5, "was to last longer", &[2, 3]);
-    late(looked(), 599_000).breaks(5, "was to last longer", &[2, 3]);
+    late(looked(), 7_000).breaks(5, "before its time was over", &[2, 3]);
+    late(looked(), 599_000).breaks(5, "before its time was over", &[2, 3]);
     late(looked(), 601_000).is_clean();
-    late(one(), 59_000).breaks(5, "was to last longer", &[1, 2]);
+    late(one(), 59_000).breaks(5, "before its time was over", &[1, 2]);
     late(one(), 61_000).is_clean();
     let left = || inside().leaves(1, (150, 900), 1).unanswered();
     look(left(), "completed").is_clean();
     // A place that is given up ends for no other reason.
-    look(left(), "expired").breaks(5, "was to last longer", &[3, 5]);
+    look(left(), "expired").breaks(5, "before its time was over", &[3, 5]);
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn promise_05_a_token_that_is_denied_is_a_place_that_is_lost() {
         story
     };
     let invalid = r#"{"code":"token_invalid"}"#;
-    answers(Call::Place, 401, invalid).breaks(5, "gone (token_invalid) and was to", &[1, 2]);
-    answers(Call::Authorize, 401, invalid).breaks(5, "gone (token_invalid) and was to", &[1, 2]);
-    answers(Call::Place, 404, "").breaks(5, "gone (status 404) and was to", &[1, 2]);
+    answers(Call::Place, 401, invalid).breaks(5, "ended (token_invalid) before", &[1, 2]);
+    answers(Call::Authorize, 401, invalid).breaks(5, "ended (token_invalid) before", &[1, 2]);
+    answers(Call::Place, 404, "").breaks(5, "ended (status 404) before", &[1, 2]);
     // A request without a token, or too fast, or too soon, loses nothing.
     let mut without = answers(Call::Place, 401, r#"{"code":"token_missing"}"#);
     without.last().holds = None;
@@ -89,7 +89,11 @@ fn promise_05_a_token_that_is_denied_is_a_place_that_is_lost() {
 #[test]
 fn promise_05_a_turn_is_held_as_long_as_was_shown() {
     let turn = one().looks(1, (100, 102), 1, ready(5_000));
-    turn.clone().looks(1, (5_090, 5_095), 1, gone("unclaimed")).breaks(5, "longer", &[2, 3]);
+    turn.clone().looks(1, (5_090, 5_095), 1, gone("unclaimed")).breaks(
+        5,
+        "before its time",
+        &[2, 3],
+    );
     turn.looks(1, (5_100, 5_103), 1, gone("unclaimed")).is_clean();
     inside().looks(1, (10_110, 10_113), 1, gone("expired")).is_clean();
 }
@@ -143,6 +147,6 @@ fn promise_05_what_is_gone_stays_gone() {
 fn promise_05_a_new_life_of_the_queue_is_caught() {
     let mut story = one().joins(2, (10, 12), 2, waiting(10));
     story.last().given.as_mut().expect("a join").epoch = 8;
-    story.breaks(5, "new life", &[1, 2]);
+    story.breaks(5, "the queue was reset", &[1, 2]);
     story.is_clean_by(&Rules { losses: vec![(4_000, 8_000)], ..rules() });
 }

@@ -60,5 +60,5 @@ fn promise_04_an_answer_for_another_is_caught() {
 fn promise_04_what_ended_too_soon_is_reported_once() {
     let story =
         Story::default().joins(1, (0, 2), 1, waiting(1)).looks(1, (10, 12), 1, gone("ended"));
-    story.joins(1, (20, 22), 2, waiting(1)).breaks(5, "was to last longer", &[1, 2]);
+    story.joins(1, (20, 22), 2, waiting(1)).breaks(5, "before its time was over", &[1, 2]);
 }

@@ -68,7 +68,8 @@ pub fn show_in_flight(
     registry: &Registry,
     ports: Vec<(&'static str, InFlight)>,
 ) -> prometheus::Result<()> {
-    let help = "Requests under way: from the head of a request to the head of its answer.";
+    let help = "Requests in progress, from the head of a request to the head of its answer. Not \
+                included: requests that wait for a slow body, and event streams.";
     let opts = Opts::new("anteroom_http_requests_in_flight", help);
     let gauge = IntGaugeVec::new(opts, &["port"])?;
     registry.register(Box::new(InFlightGauge { gauge, ports }))
