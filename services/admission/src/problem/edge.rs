@@ -87,7 +87,7 @@ codes! {
     /// configured keys: a browser sent the call.
     ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
         "The request came from an origin that is not allowed",
-        No, "If the origin is yours, add it to `admission.allowed_origins`. If it is not, the call \
-            can be an attack. A client that is not a browser sends the token in \
+        No, "Check that `public_url` of the queue is the address in the browser. If the call comes \
+            from another origin of yours, add that to `admission.allowed_origins`. A client that is not a browser sends the token in \
             `x-anteroom-token`.";
 }

@@ -3,6 +3,7 @@
 use anteroom_testkit::docs;
 
 use super::code::{Code, Reference, Retry, all_codes};
+use crate::queue::problems::GATE;
 
 const HEAD: &str = r##"# Errors
 
@@ -29,8 +30,11 @@ Every error of the public and the service port is `application/problem+json` (RF
 | `reason` | `place_gone` | Why the place ended: `completed`, `left`, `unclaimed`, `expired`, `abandoned`, `evicted`, `lost`, `ended`. |
 | `retry_after_ms` | when a retry makes sense | When to retry. The header `Retry-After` has the same in whole seconds. |
 
-At the gateway check (`…/authorize`) the status of a refusal is always 401 or 403, with the same codes. Gateways turn
-other statuses into errors of their own, and some let a 5xx pass.
+- **Gateway check.** At `…/authorize` the status of a refusal is always 401 or 403, with the same codes. Gateways turn
+  other statuses into errors of their own, and some let a 5xx pass.
+- **Gateway.** A gateway can write the body of a refusal itself. The bodies of the NGINX example have no `detail`, no
+  `docs` and no `reason`. Its own code [`gate_unavailable`](../how-to/integrate/nginx.md#handle-503-gate_unavailable)
+  (503) means that Anteroom did not answer.
 
 | code | status | title |
 |---|---|---|
@@ -52,6 +56,9 @@ fn more(code: &str) -> Option<&'static str> {
         "key_forbidden" | "key_invalid" | "key_missing" => {
             "[Troubleshooting](../operate/troubleshooting.md#the-service-port-refuses-calls)"
         }
+        "place_gone" => {
+            "[Troubleshooting](../operate/troubleshooting.md#visitors-lost-their-place)"
+        }
         "not_admitted" => {
             "[Troubleshooting](../operate/troubleshooting.md#a-visitor-gets-not_admitted-for-ever)"
         }
@@ -64,9 +71,10 @@ fn more(code: &str) -> Option<&'static str> {
         "primary_unseen" => "[Set up Redis](../how-to/redis.md)",
         "store_unavailable" => {
             "[AnteroomStoreDown](../operate/runbooks/store-down.md), \
-             [AnteroomStoreRefuses](../operate/runbooks/store-refuses.md)"
+             [AnteroomStoreRefuses](../operate/runbooks/store-refuses.md), \
+             [what a crash of Redis can lose](../explanation/durability.md)"
         }
-        "token_invalid" => {
+        "token_invalid" | "token_missing" => {
             "[Troubleshooting](../operate/troubleshooting.md#every-visitor-gets-401)"
         }
         _ => return None,
@@ -81,9 +89,15 @@ fn entry(code: Code) -> String {
         Retry::No => "No. The same request fails until something else changes.",
         Retry::Later => "Yes, after `Retry-After`.",
         Retry::SameId => {
-            "Yes, at once. Use the same token, `Idempotency-Key` or id: the call can have had its \
-             effect."
+            "Yes, after `Retry-After`. Use the same token, `Idempotency-Key` or id: the call can have \
+             had its effect. Without one of them a retry is another call."
         }
+    };
+    let gate_status = code.gate_status().as_u16();
+    let is_of_gate = GATE.iter().any(|group| group.contains(&code));
+    let status = match is_of_gate && gate_status != status {
+        true => format!("{status} (gateway check: {gate_status})"),
+        false => status.to_string(),
     };
     let more = more(name).map_or_else(String::new, |links| format!("\n- **More:** {links}"));
     format!(

@@ -11,7 +11,7 @@ codes! {
     STORE by Service;
     /// Redis is down, full, or refuses the call. Nothing was changed.
     STORE_UNAVAILABLE = SERVICE_UNAVAILABLE, "store_unavailable", "Redis is not available",
-        Later, "Retry after `Retry-After`. Visitors keep their places.";
+        Later, "Retry after `Retry-After`. An outage of Redis ends no waiting place.";
     /// Redis did not answer in time. The call can have had its effect.
     EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
         "It is not known whether the call had its effect",

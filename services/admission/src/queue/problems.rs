@@ -18,11 +18,11 @@ codes! {
     /// The call needs a token, and the request has none.
     TOKEN_MISSING = UNAUTHORIZED, "token_missing", "No token was sent",
         No, "Join with `POST …/tokens`, then send the token in `x-anteroom-token` or the cookie \
-            of the queue.";
+            of the queue. If all visitors get this, the gateway does not pass the cookie on.";
     /// The token was signed with another secret or for another queue or event, or is incomplete.
     TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here",
-        No, "Join without this token. If all visitors get this, the processes have different \
-            `token_secrets`: give all processes the same.";
+        No, "Join without this token. If all visitors get this, set the same `token_secrets` for \
+            all processes. Without any, each restart makes all tokens invalid.";
 }
 
 codes! {
@@ -30,7 +30,8 @@ codes! {
     QUEUE by Rule;
     /// No queue of this name is configured.
     UNKNOWN_QUEUE = NOT_FOUND, "unknown_queue", "There is no such queue",
-        No, "Check the name, and `[queues.NAME]` in the configuration.";
+        No, "Check the name, `[queues.NAME]` in the configuration, and the queue that the gateway \
+            names (NGINX: `$anteroom_queue`).";
     /// The signed identity is not from a trusted backend for this queue, or has expired.
     ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
         "The assertion is not valid for this queue",
@@ -56,7 +57,8 @@ codes! {
         No, "Remove the queue from the configuration of all services first.";
     /// The place has ended. `reason` shows why.
     PLACE_GONE = GONE, "place_gone", "The place has ended",
-        No, "Join. The new place is at the end of the line.";
+        No, "Join. The new place is at the end of the line. A visitor with a signed identity needs \
+            a new one.";
     /// This address has made too many joins, or has too many places.
     JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address",
         Later, "Retry after `Retry-After`. Operators: if many visitors get this, check that \
@@ -105,15 +107,21 @@ problems! {
     PurgeProblems: CALLER, &[Code::BAD_REQUEST, Code::QUEUE_CONFIGURED], STORE;
 }
 
+/// What the gate refuses.
+pub const GATE: [&[Code]; 6] = [
+    TOKEN,
+    &[Code::NOT_ADMITTED, Code::PLACE_GONE, Code::SLOW_DOWN],
+    &[Code::ASSERTION_MISSING, Code::JOIN_LIMITED, Code::QUEUE_FULL, Code::QUEUE_CLOSED],
+    ANY,
+    &[Code::UNKNOWN_QUEUE],
+    STORE,
+];
+
 /// Refusals at the gate: 401 and 403, whatever the reason.
 pub struct GateProblems;
 
 impl IntoResponses for GateProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let place = &[Code::NOT_ADMITTED, Code::PLACE_GONE, Code::SLOW_DOWN];
-        let join =
-            &[Code::ASSERTION_MISSING, Code::JOIN_LIMITED, Code::QUEUE_FULL, Code::QUEUE_CLOSED];
-        let groups = [TOKEN, place, join, ANY, &[Code::UNKNOWN_QUEUE], STORE];
-        responses(&groups, Code::gate_status)
+        responses(&GATE, Code::gate_status)
     }
 }
