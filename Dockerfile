@@ -45,7 +45,7 @@ LABEL org.opencontainers.image.title="anteroom-loadtest" \
       org.opencontainers.image.description="Measures a service, works out the rules of its waiting room, rehearses the rush" \
       org.opencontainers.image.source="https://github.com/anteroom/anteroom" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="0.2.0-dev" \
+      org.opencontainers.image.version="0.2.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=loadtest-build /build/target/release/anteroom-loadtest /usr/bin/
 COPY loadtest/scenarios /usr/share/anteroom/scenarios
@@ -61,7 +61,7 @@ LABEL org.opencontainers.image.title="anteroom" \
       org.opencontainers.image.description="A waiting room and admission service for Kubernetes" \
       org.opencontainers.image.source="https://github.com/anteroom/anteroom" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="0.2.0-dev" \
+      org.opencontainers.image.version="0.2.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /build/target/release/anteroom-admission /build/target/release/anteroom-scheduler \
      /build/target/release/anteroom-issuer /build/target/release/anteroom-concert /usr/bin/

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the services of the last version that CHANGELOG.md names, out of git, as an image from which
+# Builds the services of the version before this one, by CHANGELOG.md, out of git, as an image from which
 # `make k8s-e2e` rolls out this checkout: previous-image.sh [REF]. Where a registry has that version, take it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/images.sh
 
-version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' CHANGELOG.md | head -n 1)
+version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' CHANGELOG.md | grep -vxF "$image_version" | head -n 1)
 # The commit that gave it its heading.
 commit=$(git log --format=%H -S"## [$version]" -- CHANGELOG.md | tail -n 1)
 [ -n "$commit" ] || { echo "no commit names the version $version: is this a whole clone?" >&2; exit 1; }

@@ -61,7 +61,7 @@ pub use permissions::{PERMISSIONS, PERMISSIONS_OF_CLUSTER};
 pub use process::Process;
 pub use proxy::{Cut, Fault, Proxy};
 pub use receiver::Receiver;
-pub use redis_builder::{RedisBuilder, free_port};
+pub use redis_builder::{RedisBuilder, free_port, free_ports};
 pub use redis_server::Redis;
 pub use sentinel::Sentinel;
 pub use service::Service;

@@ -17,8 +17,18 @@ use crate::{Certificates, Clock, PATIENCE, Process, Redis};
 /// # Panics
 /// When the system has none.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
-    listener.local_addr().expect("a bound address").port()
+    let [port] = free_ports();
+    port
+}
+
+/// Different ports of the loopback that were free a moment ago.
+///
+/// # Panics
+/// When the system has no more.
+pub fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners: [_; N] =
+        std::array::from_fn(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"));
+    listeners.each_ref().map(|it| it.local_addr().expect("a bound address").port())
 }
 
 /// So much above its port a Redis 6 has its cluster bus, whatever one asks for.

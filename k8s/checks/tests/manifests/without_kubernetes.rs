@@ -9,7 +9,7 @@ use std::{
 };
 
 use anteroom_testkit::{
-    Answer, PATIENCE, PERMISSIONS, Process, Redis, Service, binary, client, docs, free_port,
+    Answer, PATIENCE, PERMISSIONS, Process, Redis, Service, binary, client, docs, free_ports,
     repository, until,
 };
 use serde_json::Value;
@@ -148,7 +148,8 @@ impl Compose {
         let root = tempfile::tempdir().unwrap();
         write_secrets(&root.path().join("run/secrets"));
         let (key, table) = new_key(&["--name", "shop", "--scope", "queues:concert"]);
-        let this = Self { file, root, ports: Self::PORTS.map(|it| (it, free_port())).into(), key };
+        let ports = Self::PORTS.into_iter().zip(free_ports::<9>()).collect();
+        let this = Self { file, root, ports, key };
         let digest: String =
             Sha256::digest(PASSWORD).iter().map(|byte| format!("{byte:02x}")).collect();
         let users = read(repository::root().join("k8s/overlays/dev/secrets/users.acl"));
