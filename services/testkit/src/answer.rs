@@ -65,9 +65,13 @@ impl Answer {
     ///
     /// # Panics
     ///
-    /// If it is not ASCII.
+    /// If it is there twice, or is not ASCII.
+    #[track_caller]
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("ASCII"))
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next();
+        assert!(values.next().is_none(), "{name} is there twice: {self:?}");
+        value.map_or("", |value| value.to_str().expect("ASCII"))
     }
 
     /// The body as JSON.

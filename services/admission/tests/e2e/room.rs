@@ -5,8 +5,8 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use anteroom_testkit::{Anteroom, Deployment, PATIENCE, Redis, Service, until};
-use reqwest::{Client, Method, RequestBuilder, redirect::Policy};
+use anteroom_testkit::{Anteroom, Deployment, PATIENCE, Redis, Service, client, until};
+use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 
 use crate::{answer::Answer, shared};
@@ -312,8 +312,4 @@ impl Call {
     pub async fn open(self) -> reqwest::Response {
         self.request.send().await.expect("an answer")
     }
-}
-
-fn client() -> Client {
-    Client::builder().redirect(Policy::none()).no_proxy().build().expect("a client")
 }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use anteroom_testkit::free_port;
+use anteroom_testkit::{client, free_port};
 use http::Method;
 use reqwest::Client;
 
-use crate::browser::{COOKIE_NAME, client};
+use crate::browser::COOKIE_NAME;
 use crate::raw;
 use crate::shop::{Arrival, Shop};
 use crate::site::{Plan, Site};

@@ -3,66 +3,40 @@
 
 use std::collections::BTreeMap;
 
-use http::header::{COOKIE, HeaderMap, LOCATION, SET_COOKIE};
-use http::{Method, StatusCode};
-use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, Response};
-use serde_json::Value;
+use anteroom_testkit::{Answer, client};
+use http::Method;
+use http::header::{COOKIE, LOCATION, SET_COOKIE};
+use reqwest::{Client, RequestBuilder};
 
 /// The cookie of the tests' queue.
 pub const COOKIE_NAME: &str = "__Host-anteroom_concert";
 
-/// A client that follows nothing and keeps nothing.
-pub fn client() -> Client {
-    Client::builder().redirect(Policy::none()).no_proxy().build().expect("a client")
+/// What the gate's answers have besides.
+pub trait AtGate {
+    fn is_problem(&self, status: u16, code: &str);
+    fn leads(&self, status: u16) -> &str;
+    fn cookies(&self) -> Vec<&str>;
 }
 
-/// An answer, read whole.
-#[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: String,
-}
-
-impl Answer {
-    pub async fn of(response: Response) -> Self {
-        let (status, headers) = (response.status(), response.headers().clone());
-        Self { status, headers, body: response.text().await.expect("a body") }
-    }
-
-    /// A header's only value.
-    pub fn header(&self, name: &str) -> &str {
-        let mut values = self.headers.get_all(name).iter();
-        let value = values.next().unwrap_or_else(|| panic!("{name} is missing: {self:?}"));
-        assert!(values.next().is_none(), "{name} is there twice: {self:?}");
-        value.to_str().expect("ASCII")
-    }
-
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
-    }
-
+impl AtGate for Answer {
     /// Checks the status and, of a problem, its code.
-    pub fn is_problem(&self, status: u16, code: &str) {
-        assert_eq!(self.status, status, "{self:?}");
-        assert_eq!(self.header("content-type"), "application/problem+json");
-        let body = self.json();
-        assert_eq!((&body["status"], &body["code"]), (&status.into(), &code.into()), "{body}");
-        assert_eq!(body["type"], format!("urn:anteroom:problem:{code}"));
+    #[track_caller]
+    fn is_problem(&self, status: u16, code: &str) {
+        self.refuses(status, code);
+        assert_eq!(self.json()["type"], format!("urn:anteroom:problem:{code}"));
         assert_eq!(self.header("cache-control"), "no-store");
         assert!(!self.header("x-request-id").is_empty());
     }
 
     /// Checks that it leads somewhere, and says where.
-    pub fn leads(&self, status: u16) -> &str {
-        assert_eq!(self.status, status, "{self:?}");
-        assert_eq!(self.header("cache-control"), "no-store");
+    #[track_caller]
+    fn leads(&self, status: u16) -> &str {
+        assert_eq!(self.is(status).header("cache-control"), "no-store");
         self.header("location")
     }
 
     /// The cookies that it sets, with all their attributes.
-    pub fn cookies(&self) -> Vec<&str> {
+    fn cookies(&self) -> Vec<&str> {
         let cookies = self.headers.get_all(SET_COOKIE).iter();
         cookies.map(|cookie| cookie.to_str().expect("ASCII")).collect()
     }
@@ -169,7 +143,7 @@ impl Browser {
 
     /// Sends it and keeps the cookies of the answer.
     pub async fn send(&mut self, request: RequestBuilder) -> Answer {
-        let answer = Answer::of(request.send().await.expect("an answer")).await;
+        let answer = Answer::of(request).await;
         for cookie in answer.cookies() {
             let (pair, attributes) = cookie.split_once(';').unwrap_or((cookie, ""));
             let (name, value) = pair.split_once('=').expect("a cookie");

@@ -3,17 +3,19 @@
 
 use std::collections::HashSet;
 
-use anteroom_testkit::{PATIENCE, until};
+use anteroom_testkit::{Answer, PATIENCE, until};
 use http::Method;
 
-use crate::browser::{Answer, Browser};
+use crate::browser::{AtGate, Browser};
 use crate::site::{Plan, Site};
 
 const VISITORS: usize = 8;
 
 /// Whether an answer came out of the cache in front.
 fn is_cached(answer: &Answer) -> bool {
-    !matches!(answer.header("x-front-cache"), "MISS" | "EXPIRED" | "BYPASS")
+    let cache = answer.header("x-front-cache");
+    assert_ne!(cache, "", "the cache in front says what it did: {answer:?}");
+    !matches!(cache, "MISS" | "EXPIRED" | "BYPASS")
 }
 
 async fn site(queue: &str, join_at_gate: bool) -> Site {
@@ -37,7 +39,7 @@ async fn no_visitor_gets_another_s_cookie_or_place() {
     for ticket in 1..=VISITORS {
         let mut browser = site.browser();
         let before = browser.navigate("/queues/concert").await;
-        assert!(before.body.contains("Join the line") && !is_cached(&before));
+        assert!(before.text.contains("Join the line") && !is_cached(&before));
         let joined = browser.join().await;
         assert_eq!((joined.status.as_u16(), &joined.json()["ticket"]), (201, &ticket.into()));
         assert!(!is_cached(&joined));
@@ -48,8 +50,8 @@ async fn no_visitor_gets_another_s_cookie_or_place() {
             assert!(!is_cached(&place));
         }
         let page = browser.navigate("/queues/concert").await;
-        let waits = page.body.contains("data-status=\"waiting\"");
-        assert_eq!(waits, ticket > 4, "{}", page.body);
+        let waits = page.text.contains("data-status=\"waiting\"");
+        assert_eq!(waits, ticket > 4, "{}", page.text);
     }
     // The form's join too, which leads back to the page.
     for _ in 0..2 {
@@ -74,7 +76,7 @@ async fn no_visitor_passes_by_another_s_pass() {
         browser.join().await;
         for method in [Method::GET, Method::POST] {
             let answer = browser.fetch(method, "/seats").await;
-            assert_eq!(answer.body, format!("hello {ticket}"));
+            assert_eq!(answer.text, format!("hello {ticket}"));
             assert!(!is_cached(&answer));
         }
         passed.push(browser);
@@ -93,7 +95,7 @@ async fn no_visitor_passes_by_another_s_pass() {
     passed[0].fetch(Method::GET, "/seats").await.is_problem(401, "token_missing");
     let waits = tokio::sync::Mutex::new(waits);
     until("the fifth passes", PATIENCE, async || {
-        waits.lock().await.fetch(Method::GET, "/seats").await.body == "hello 5"
+        waits.lock().await.fetch(Method::GET, "/seats").await.text == "hello 5"
     })
     .await;
 }
@@ -108,7 +110,7 @@ async fn a_join_at_the_gate_is_for_one_visitor() {
         let mut browser = site.browser();
         let answer = browser.navigate("/assets/logo").await;
         if ticket <= 4 {
-            assert_eq!(answer.body, format!("hello {ticket}"));
+            assert_eq!(answer.text, format!("hello {ticket}"));
             assert_eq!(answer.header("cache-control"), "private, no-store");
         } else {
             assert_eq!(answer.leads(302), room);

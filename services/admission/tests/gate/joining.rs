@@ -1,11 +1,12 @@
 //! A browser joins through the gate: by the page's call, and at the gate itself (`?join=1`).
 
+use anteroom_testkit::Answer;
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::Method;
 use reqwest::Client;
 
-use crate::browser::{Answer, COOKIE_NAME};
+use crate::browser::{AtGate, COOKIE_NAME};
 use crate::site::{Plan, Site};
 
 /// The queue's cookie as an answer sets it.
@@ -31,7 +32,7 @@ async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there() {
         assert!(cookie.split("; ").any(|part| part == attribute), "{attribute}: {cookie}");
     }
     assert!(!cookie.contains("Domain"), "{cookie}");
-    assert_eq!(browser.navigate("/seats").await.body, "hello 1");
+    assert_eq!(browser.navigate("/seats").await.text, "hello 1");
 
     // The same place again, from another tab or after a reload.
     let again = browser.join().await;
@@ -55,12 +56,12 @@ async fn a_navigation_joins_at_the_gate_when_it_may() {
     // On a quiet day the room is invisible.
     let mut first = site.browser();
     let answer = first.navigate("/seats").await;
-    assert_eq!((answer.status.as_u16(), answer.body.as_str()), (200, "hello 1"));
+    assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, "hello 1"));
     place_cookie(&answer);
     assert!(answer.cookies().iter().any(|cookie| cookie.starts_with("session=")), "{answer:?}");
     assert_eq!(answer.header("cache-control"), "private, no-store");
     let answer = first.navigate("/seats").await;
-    assert_eq!(answer.body, "hello 1");
+    assert_eq!(answer.text, "hello 1");
     assert!(answer.cookies().iter().all(|cookie| !cookie.starts_with(COOKIE_NAME)));
 
     // The next one has a place in line, and the proof of it.

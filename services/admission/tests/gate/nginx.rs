@@ -1,11 +1,11 @@
 //! Who passes the gate, who does not, and what the protected service gets to see.
 
-use anteroom_testkit::{PATIENCE, until};
+use anteroom_testkit::{Answer, PATIENCE, until};
 use bytes_of::chunked;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::browser::{Answer, COOKIE_NAME};
+use crate::browser::{AtGate, COOKIE_NAME};
 use crate::site::{Plan, Site};
 
 const ROOM: &str = "/queues/concert?return_to=%2Fseats";
@@ -17,7 +17,7 @@ async fn get_post_and_options_pass_with_a_place() {
 
     // The first pass claims.
     let answer = site.call(Method::GET, "/seats?row=1", &token).await;
-    assert_eq!((answer.status.as_u16(), answer.body.as_str()), (200, "hello 1"));
+    assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, "hello 1"));
     let place = site.call(Method::GET, "/v1/queues/concert/token", &token).await;
     assert_eq!(place.json()["status"], "active");
     assert_eq!(site.shop.last().path, "/seats?row=1");
@@ -73,7 +73,7 @@ async fn promise_06_without_a_place_no_visitor_passes() {
     }
     // An old browser asks for HTML and says no more; a script says that it is one.
     let old = site.client.get(format!("{}/seats", site.url)).header("accept", "text/html, */*");
-    let answer = Answer::of(old.send().await.expect("an answer")).await;
+    let answer = Answer::of(old).await;
     assert_eq!(answer.leads(302), format!("{}{ROOM}", site.url));
     let script = browser.script(Method::GET, "/seats").header("accept", "text/html");
     browser.send(script).await.is_problem(401, "token_missing");
@@ -180,7 +180,7 @@ async fn the_service_sees_our_headers_and_never_a_client_s() {
     let post = spoof(site.client.post(format!("{}/seats", site.url)));
     let post = post.header("origin", "https://app.example");
     let post = post.header("access-control-request-method", "POST");
-    let answer = Answer::of(post.send().await.expect("an answer")).await;
+    let answer = Answer::of(post).await;
     answer.is_problem(401, "token_missing");
     assert_eq!(answer.header("x-anteroom-room"), format!("{}{ROOM}", site.url));
 }
@@ -190,7 +190,7 @@ async fn a_preflight_needs_a_place_unless_it_may_pass() {
     let site = Site::start().await;
     let preflight = site.browser().script(Method::OPTIONS, "/seats");
     let preflight = preflight.header("access-control-request-method", "POST");
-    let answer = Answer::of(preflight.send().await.expect("an answer")).await;
+    let answer = Answer::of(preflight).await;
     answer.is_problem(401, "token_missing");
     assert!(site.shop.arrivals().is_empty());
 }
@@ -207,7 +207,7 @@ async fn promise_6_a_forged_token_never_passes() {
     for token in &forged {
         site.call(Method::GET, "/seats", token).await.is_problem(401, "token_invalid");
         let bearer = site.client.get(format!("{}/seats", site.url)).bearer_auth(token);
-        let answer = Answer::of(bearer.send().await.expect("an answer")).await;
+        let answer = Answer::of(bearer).await;
         answer.is_problem(401, "token_invalid");
 
         // A dead cookie is taken away, or the browser would be refused for ever.
@@ -289,7 +289,7 @@ async fn a_visitor_without_a_place_asks_for_an_application() {
     let token = accepted["application_token"].as_str().expect("a token");
     let path = "/v1/events/coupon/application";
     let ask = site.client.get(format!("{}{path}", site.url));
-    let ask = ask.header("x-anteroom-application", token).send().await.expect("an answer");
+    let ask = ask.header("x-anteroom-application", token);
     let status = Answer::of(ask).await;
     assert_eq!((status.status.as_u16(), &status.json()["status"]), (200, &"pending".into()));
     site.call(Method::GET, path, "").await.is_problem(401, "token_missing");
@@ -308,7 +308,7 @@ async fn what_the_service_answers_stays_its_own_but_for_caches() {
     let mut browser = site.joined().await;
     for status in [200, 201, 401, 403, 404, 500, 503] {
         let answer = browser.navigate(&format!("/answers/{status}")).await;
-        assert_eq!((answer.status.as_u16(), answer.body.as_str()), (status, "hello 1"));
+        assert_eq!((answer.status.as_u16(), answer.text.as_str()), (status, "hello 1"));
         assert_eq!(answer.header("cache-control"), "private, no-store");
         for gone in ["expires", "surrogate-control", "cdn-cache-control"] {
             assert!(!answer.headers.contains_key(gone), "{gone}");

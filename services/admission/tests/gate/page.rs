@@ -1,9 +1,9 @@
 //! The waiting page through NGINX, in a browser without JavaScript.
 
-use anteroom_testkit::{Chromium, PATIENCE, until, until_some};
+use anteroom_testkit::{Answer, Chromium, PATIENCE, until, until_some};
 use http::Method;
 
-use crate::browser::{Answer, Browser};
+use crate::browser::{AtGate, Browser};
 use crate::shop::CROWDS_THE_JAR;
 use crate::site::{Plan, Site};
 
@@ -32,7 +32,7 @@ fn has_guards(answer: &Answer) {
     }
     // With such a policy, these would be dead anyway.
     for inline in [" style=", " onclick=", " onload=", "javascript:"] {
-        assert!(!answer.body.contains(inline), "{inline}");
+        assert!(!answer.text.contains(inline), "{inline}");
     }
 }
 
@@ -83,10 +83,10 @@ async fn without_javascript_a_visitor_joins_waits_and_goes_on() {
     let page = browser.navigate(&room).await;
     is_page(&page);
     assert!(page.cookies().is_empty(), "a GET never joins");
-    assert_eq!(refresh(&page.body), None);
-    let page = press(&mut browser, &page.body).await;
-    assert!(page.body.contains("You are number 1 in line."), "{}", page.body);
-    let (seconds, to) = refresh(&page.body).expect("it keeps itself current");
+    assert_eq!(refresh(&page.text), None);
+    let page = press(&mut browser, &page.text).await;
+    assert!(page.text.contains("You are number 1 in line."), "{}", page.text);
+    let (seconds, to) = refresh(&page.text).expect("it keeps itself current");
     assert!((1..=20).contains(&seconds) && to.is_none());
     assert_eq!(page.header("retry-after"), seconds.to_string());
 
@@ -95,16 +95,16 @@ async fn without_javascript_a_visitor_joins_waits_and_goes_on() {
     let to = until_some("the page leads on", PATIENCE, async || {
         let page = browser.lock().await.navigate(&room).await;
         is_page(&page);
-        refresh(&page.body).expect("current").1.inspect(|to| {
-            let link = between(&page.body, "<a href=\"", "\"");
+        refresh(&page.text).expect("current").1.inspect(|to| {
+            let link = between(&page.text, "<a href=\"", "\"");
             assert_eq!(link.as_deref(), Some(to.as_str()));
-            assert!(page.body.contains("It is your turn."));
+            assert!(page.text.contains("It is your turn."));
         })
     })
     .await;
     let mut browser = browser.into_inner();
     let seats = browser.navigate(&to).await;
-    assert_eq!((seats.status.as_u16(), seats.body.as_str()), (200, "hello 2"));
+    assert_eq!((seats.status.as_u16(), seats.text.as_str()), (200, "hello 2"));
     assert_eq!(site.shop.last().path, "/seats?row=1&fan=%27%22%3Cb%3E");
 }
 
@@ -151,16 +151,16 @@ async fn the_page_leads_nowhere_else() {
     ] {
         let page = browser.navigate(&format!("/queues/concert?return_to={to}")).await;
         is_page(&page);
-        assert_eq!(refresh(&page.body).expect("current").1, None, "{to}");
-        assert_eq!(between(&page.body, "<a href=\"", "\"").as_deref(), Some(""), "{to}");
-        assert!(page.body.contains("<p id=\"go-on\" hidden>"), "{to}");
-        assert!(!page.body.contains("evil.example"), "{to}");
+        assert_eq!(refresh(&page.text).expect("current").1, None, "{to}");
+        assert_eq!(between(&page.text, "<a href=\"", "\"").as_deref(), Some(""), "{to}");
+        assert!(page.text.contains("<p id=\"go-on\" hidden>"), "{to}");
+        assert!(!page.text.contains("evil.example"), "{to}");
         let answer = browser.submit(&format!("/queues/concert?return_to={to}"), "").await;
         assert_eq!(answer.leads(303), "concert", "{to}");
     }
     // The site's own paths, and the first of two.
     let page = browser.navigate("/queues/concert?return_to=/seats&return_to=//evil.example").await;
-    assert_eq!(refresh(&page.body).and_then(|(_, to)| to).as_deref(), Some("/seats"));
+    assert_eq!(refresh(&page.text).and_then(|(_, to)| to).as_deref(), Some("/seats"));
 }
 
 #[tokio::test]
@@ -179,10 +179,10 @@ async fn nothing_from_outside_becomes_markup() {
         }
         let page = browser.navigate(&room).await;
         is_page(&page);
-        assert!(!page.body.contains("<img"), "{}", page.body);
-        assert_eq!(page.body.matches("</title>").count(), 1);
-        assert_eq!(page.body.matches("</script>").count(), 1);
-        let shown = between(&page.body, "<title>", "</title>").expect("a title");
+        assert!(!page.text.contains("<img"), "{}", page.text);
+        assert_eq!(page.text.matches("</title>").count(), 1);
+        assert_eq!(page.text.matches("</script>").count(), 1);
+        let shown = between(&page.text, "<title>", "</title>").expect("a title");
         assert_eq!(shown, title.replace('\\', ""));
     }
 }
@@ -194,23 +194,23 @@ async fn a_full_queue_shows_it_on_the_page() {
     let mut holders = [site.joined().await, site.joined().await];
     let mut browser = site.browser();
     let page = browser.navigate("/queues/concert").await;
-    let key = between(&page.body, "name=\"key\" value=\"", "\"").expect("a key");
-    let answer = browser.submit(&action(&page.body), &format!("key={key}")).await;
+    let key = between(&page.text, "name=\"key\" value=\"", "\"").expect("a key");
+    let answer = browser.submit(&action(&page.text), &format!("key={key}")).await;
     assert_eq!(answer.status, 503);
     has_guards(&answer);
-    assert!(answer.body.contains("The queue is full."), "{}", answer.body);
+    assert!(answer.text.contains("The queue is full."), "{}", answer.text);
     assert_eq!(browser.token(), None);
     // A GET never joins, so the page does not try again by itself, and says who does.
-    assert_eq!(refresh(&answer.body), None);
-    assert!(answer.body.contains(">You can try again later.<"), "{}", answer.body);
-    assert!(answer.body.contains("<button>Try again</button>"), "{}", answer.body);
+    assert_eq!(refresh(&answer.text), None);
+    assert!(answer.text.contains(">You can try again later.<"), "{}", answer.text);
+    assert!(answer.text.contains("<button>Try again</button>"), "{}", answer.text);
     assert!(!answer.header("retry-after").is_empty());
     let browser = tokio::sync::Mutex::new(browser);
     holders[1].fetch(Method::DELETE, "/v1/queues/concert/token").await;
     until("the button tries again", PATIENCE, async || {
-        let key = between(&answer.body, "name=\"key\" value=\"", "\"").expect("a key");
+        let key = between(&answer.text, "name=\"key\" value=\"", "\"").expect("a key");
         let mut browser = browser.lock().await;
-        browser.submit(&action(&answer.body), &format!("key={key}")).await.status == 303
+        browser.submit(&action(&answer.text), &format!("key={key}")).await.status == 303
     })
     .await;
     assert_eq!(browser.into_inner().status().await, "waiting");

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use anteroom_testkit::{Anteroom, PATIENCE, Service, until};
+use anteroom_testkit::{Anteroom, PATIENCE, Service, client, until};
 use http::Method;
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
-use crate::browser::client;
 use crate::site::{Plan, Site};
 use crate::wire::Wire;
 

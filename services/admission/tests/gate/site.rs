@@ -1,11 +1,11 @@
 //! A whole site: NGINX with the example's files, Anteroom behind it, the service that it protects.
 
-use anteroom_testkit::{Anteroom, Service, free_port};
+use anteroom_testkit::{Answer, Anteroom, Service, client, free_port};
 use http::Method;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::browser::{Answer, Browser, client};
+use crate::browser::Browser;
 use crate::shop::Shop;
 use crate::web_server::{Edit, WebServer, caches, several_queues};
 
@@ -145,7 +145,7 @@ impl Site {
         let request = self.client.request(method, format!("{}{path}", self.url));
         let request =
             if token.is_empty() { request } else { request.header("x-anteroom-token", token) };
-        Answer::of(request.send().await.expect("an answer")).await
+        Answer::of(request).await
     }
 
     /// The protected service finishes a visit, by the handle that came with it.

@@ -64,7 +64,7 @@ impl Gateway<'_> {
     /// A client that is no browser joins.
     async fn join(&self) -> Place {
         let url = format!("http://{}/v1/queues/concert/tokens", self.address);
-        let answer = crate::browser::client().post(url).json(&json!({})).send().await;
+        let answer = anteroom_testkit::client().post(url).json(&json!({})).send().await;
         let place: Value = answer.expect("an answer").json().await.expect("JSON");
         let ticket = place["ticket"].as_u64().expect("a ticket");
         Place { ticket, token: place["token"].as_str().expect("a token").to_owned() }
