@@ -118,12 +118,15 @@ where
     if only_checks {
         loader = loader.for_any_machine();
     }
-    let loaded = loader.process_environment().and_then(|loader| {
-        let config = loader.load()?;
-        Ok((loader, config))
-    });
-    let (loader, config) = match loaded {
-        Ok(loaded) => loaded,
+    let loader = match loader.process_environment() {
+        Ok(loader) => loader,
+        Err(error) => return refuse(service, &error),
+    };
+    if arguments.get_flag("print-config") {
+        return list(service, &loader);
+    }
+    let config = match loader.load() {
+        Ok(config) => config,
         Err(error) => return refuse(service, &error),
     };
     let filter = match telemetry::filter_of_process(&config.log) {
@@ -132,9 +135,6 @@ where
     };
     if only_checks {
         return report(service, &config);
-    }
-    if arguments.get_flag("print-config") {
-        return list(service, &loader);
     }
     telemetry::start(filter, &config.log);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
