@@ -1,6 +1,8 @@
-// A shop that uses anteroom.js. The tests in integrations/checks run it.
+// A shop that uses the folder anteroom. The tests in integrations/checks run it.
 import express from 'express';
-import { assertion, finish, gate, isFromAnteroom, join, relay } from './anteroom.js';
+import { finish, join } from './anteroom/calls.js';
+import { gate, relay } from './anteroom/gate.js';
+import { assertion, isFromAnteroom } from './anteroom/signatures.js';
 
 const { PORT = '3000', SHOP_URL = 'http://127.0.0.1:3000' } = process.env;
 const app = express();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Not part of the repository, or made by a build.
-const LEFT_OUT: [&str; 7] = [
+const LEFT_OUT: [&str; 8] = [
     ".git",
     "target",
     "fuzz/target",
@@ -12,6 +12,7 @@ const LEFT_OUT: [&str; 7] = [
     "fuzz/artifacts",
     "integrations/node/node_modules",
     "integrations/python/.venv",
+    "integrations/spring/build",
 ];
 
 /// The folder of the repository.

@@ -9,6 +9,8 @@ use std::{
     sync::OnceLock,
 };
 
+use anteroom_testkit::repository;
+
 /// What an installer writes if the network or the toolchain is the reason. Any other failure fails
 /// the tests.
 const REASONS: [&str; 20] = [
@@ -36,18 +38,13 @@ const REASONS: [&str; 20] = [
     "release version 17 not supported",
 ];
 
-/// The folder of the samples.
-pub fn integrations() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// What samples need before they run: what their lock files name, or a program built of them.
 pub struct Kit {
     /// The samples, for the line that says that they are left out.
     samples: &'static str,
     /// Their folder.
     name: &'static str,
-    /// The files that decide what is installed.
+    /// The endings of the files that decide what is installed.
     files: &'static [&'static str],
     /// Installs it in a folder with these files.
     install: fn(&Path) -> Result<(), Missing>,
@@ -81,7 +78,7 @@ pub static PYTHON: Kit = Kit {
 pub static GO: Kit = Kit {
     samples: "Go",
     name: "go",
-    files: &["go.mod", "shop.go", "anteroom/anteroom.go", "anteroom/signatures.go"],
+    files: &["go.mod", ".go"],
     install: |folder| run("go", folder, &["build", "-o", "shop", "."]),
     folder: OnceLock::new(),
 };
@@ -91,13 +88,7 @@ pub static GO: Kit = Kit {
 pub static SPRING: Kit = Kit {
     samples: "Spring",
     name: "spring",
-    files: &[
-        "pom.xml",
-        "src/main/java/shop/Anteroom.java",
-        "src/main/java/shop/Shop.java",
-        "src/main/java/shop/Signatures.java",
-        "src/main/resources/application.properties",
-    ],
+    files: &["pom.xml", ".java", ".properties"],
     install: |folder| {
         run("mvn", folder, &["--batch-mode", "--quiet", "--strict-checksums", "package"])?;
         let build = folder.join("build");
@@ -126,12 +117,7 @@ impl Kit {
     }
 
     fn installed(&self) -> Option<PathBuf> {
-        let texts = self.files.iter().map(|file| {
-            let path = integrations().join(self.name).join(file);
-            let text = fs::read_to_string(&path);
-            (file, text.unwrap_or_else(|it| panic!("{}: {it}", path.display())))
-        });
-        let texts: Vec<_> = texts.collect();
+        let texts = sources(self.name, self.files);
         let mut hasher = DefaultHasher::new();
         texts.hash(&mut hasher);
         let cache = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -141,11 +127,7 @@ impl Kit {
         }
         fs::create_dir_all(cache).unwrap();
         let folder = tempfile::tempdir_in(cache).unwrap();
-        for (file, text) in &texts {
-            let file = folder.path().join(file);
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
-            fs::write(file, text).unwrap();
-        }
+        write(&texts, folder.path());
         if let Err(Missing(reason)) = (self.install)(folder.path()) {
             eprintln!("skipped: {}: {reason}", self.samples);
             return None;
@@ -155,6 +137,26 @@ impl Kit {
             assert!(whole.is_dir(), "{}: {error}", whole.display());
         }
         Some(whole)
+    }
+}
+
+/// The files of a sample with these endings, with their paths in its folder.
+pub fn sources(name: &str, endings: &[&str]) -> Vec<(PathBuf, String)> {
+    let root = repository::root().join("integrations").join(name);
+    let all = endings.iter().flat_map(|ending| repository::files(ending));
+    let its = all.filter_map(|(path, text)| {
+        let path = path.strip_prefix(&root).ok()?;
+        Some((path.to_owned(), text))
+    });
+    its.collect()
+}
+
+/// Writes them below a folder.
+pub fn write(texts: &[(PathBuf, String)], folder: &Path) {
+    for (file, text) in texts {
+        let file = folder.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
     }
 }
 

@@ -1,12 +1,12 @@
 //! A sample as a process.
 
-use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
+use std::{os::unix::fs::symlink, process::Command};
 
 use anteroom_testkit::{PATIENCE, Process};
 use tempfile::TempDir;
 
 use crate::{
-    install::{GO, JVM, Kit, NODE, PYTHON, SPRING, integrations},
+    install::{GO, JVM, Kit, NODE, PYTHON, SPRING, sources, write},
     shop::Shop,
 };
 
@@ -67,7 +67,7 @@ impl Sample {
         let installed = self.kit().folder().unwrap();
         let mut command = match self {
             Self::Express => {
-                copy("node", &["anteroom.js", "shop.js", "package.json"], folder.path());
+                write(&sources("node", &[".js", "package.json"]), folder.path());
                 symlink(installed.join("node_modules"), folder.path().join("node_modules"))
                     .unwrap();
                 let mut node = Command::new("node");
@@ -75,13 +75,13 @@ impl Sample {
                 node
             }
             Self::Django => {
-                copy("python", &["anteroom.py", "django_shop.py"], folder.path());
+                write(&sources("python", &[".py"]), folder.path());
                 let mut django = Command::new(installed.join("venv/bin/python"));
                 django.args(["django_shop.py", "runserver", "--noreload", "127.0.0.1:0"]);
                 django
             }
             Self::FastApi => {
-                copy("python", &["anteroom.py", "fastapi_shop.py"], folder.path());
+                write(&sources("python", &[".py"]), folder.path());
                 let mut uvicorn = Command::new(installed.join("venv/bin/python"));
                 uvicorn.args(["-m", "uvicorn", "fastapi_shop:app", "--port", "0"]);
                 uvicorn
@@ -100,12 +100,5 @@ impl Sample {
         }
         command.envs([("PORT", "0"), ("PYTHONUNBUFFERED", "1")]);
         (command, folder)
-    }
-}
-
-/// Copies the sources of a sample.
-fn copy(name: &str, files: &[&str], folder: &Path) {
-    for file in files {
-        fs::copy(integrations().join(name).join(file), folder.join(file)).unwrap();
     }
 }
