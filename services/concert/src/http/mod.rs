@@ -34,7 +34,7 @@ use self::call::{Call, Form};
 use self::problem::{Code, Problem};
 use crate::gate::{Gate, Verdict, Visit};
 use crate::page;
-use crate::shop::{SeatState, Shop};
+use crate::shop::{Seat, Shop};
 use crate::workers::Workers;
 
 const MAX_BODY: usize = 16 << 10;
@@ -151,7 +151,7 @@ impl App {
                 let free_only = free_only(parts.uri.query())?;
                 let (show, mut seats) = self.workers.run(move |shop| shop.seats(show)).await??;
                 if free_only {
-                    seats.retain(|seat| seat.state == SeatState::Free);
+                    seats.retain(Seat::is_free);
                 }
                 Ok(match form {
                     Form::Page => page::seats(&show, &seats, left),
@@ -184,7 +184,7 @@ impl App {
             _ => {
                 let offers = self.workers.run(|shop| shop.offers()).await??;
                 Ok(match form {
-                    Form::Page => page::shows(&offers, left),
+                    Form::Page => page::schedule(&offers, left),
                     Form::Json => json_answer(&json!({ "shows": offers })),
                 })
             }

@@ -54,6 +54,13 @@ pub struct Seat {
     pub state: SeatState,
 }
 
+impl Seat {
+    /// Whether it can be reserved.
+    pub fn is_free(&self) -> bool {
+        self.state == SeatState::Free
+    }
+}
+
 /// What a reservation can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,6 +80,9 @@ pub struct Reservation {
     /// Of an unpaid one: until it lapses.
     #[serde(rename = "expires_in_ms", skip_serializing_if = "Option::is_none")]
     pub expires_in: Option<Millis>,
+    /// Of a paid one, for its receipt: milliseconds since 1970.
+    #[serde(skip)]
+    pub paid_at: Option<i64>,
     pub show: Show,
     pub seat: SeatName,
 }
@@ -155,7 +165,7 @@ const RESERVE: &str = "
 const PAY: &str = "
     UPDATE reservations SET sold_at = ?2 WHERE id = ?1 AND sold_at IS NULL AND ends_at > ?2";
 const RESERVATION: &str = "
-    SELECT reservations.id, sold_at IS NOT NULL, ends_at, shows.id, title, starts_at,
+    SELECT reservations.id, sold_at, ends_at, shows.id, title, starts_at,
         seats.id, row, number
     FROM reservations JOIN seats ON seats.id = seat JOIN shows ON shows.id = show
     WHERE reservations.id = ?1";
@@ -267,17 +277,18 @@ impl Shop {
 fn reservation(connection: &Connection, id: &str, now: i64) -> Result<Reservation, Refusal> {
     let mut query = connection.prepare_cached(RESERVATION)?;
     let found = query.query_row([id], |row| {
-        let (is_sold, ends_at): (bool, i64) = (row.get(1)?, row.get(2)?);
-        let left = u64::try_from(ends_at - now).ok().filter(|left| *left > 0 && !is_sold);
-        let state = match (is_sold, left) {
-            (true, _) => ReservationState::Sold,
-            (false, Some(_)) => ReservationState::Reserved,
-            (false, None) => ReservationState::Lapsed,
+        let (paid_at, ends_at): (Option<i64>, i64) = (row.get(1)?, row.get(2)?);
+        let left = u64::try_from(ends_at - now).ok().filter(|left| *left > 0 && paid_at.is_none());
+        let state = match (paid_at, left) {
+            (Some(_), _) => ReservationState::Sold,
+            (None, Some(_)) => ReservationState::Reserved,
+            (None, None) => ReservationState::Lapsed,
         };
         Ok(Reservation {
             id: row.get(0)?,
             state,
             expires_in: left.map(|left| Millis(Duration::from_millis(left))),
+            paid_at,
             show: show(row, 3)?,
             seat: SeatName { id: row.get(6)?, row: row.get(7)?, number: row.get(8)? },
         })
