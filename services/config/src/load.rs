@@ -91,9 +91,9 @@ impl Loader {
         self.service
     }
 
-    /// The files that a configuration came from: its own, then those with secrets.
+    /// The files that a configuration came from: its own, then those that it names.
     pub fn files(&self, config: &Config) -> Vec<PathBuf> {
-        self.file.iter().cloned().chain(config.secret_files(self.service)).collect()
+        self.file.iter().cloned().chain(config.named_files(self.service)).collect()
     }
 
     /// Reads everything and checks it.
@@ -120,6 +120,9 @@ impl Loader {
         config.store.read_secrets()?;
         if self.service.is_none_or(|service| service == Service::Admission) {
             config.admission.read_secrets()?;
+            for (name, queue) in &mut config.queues {
+                queue.page.read_pictures(&format!("queues.{name}.page"))?;
+            }
         }
         if self.service.is_none_or(|service| service == Service::Issuer) {
             for (name, event) in &mut config.events {

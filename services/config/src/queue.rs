@@ -15,6 +15,7 @@ use crate::{
     error::Fault,
     networks,
     origin::{Origin, is_loopback, web_address},
+    page::{self, PageConfig},
     parse::{self, FromText},
     section::{self, Named},
     sections::Section,
@@ -67,12 +68,20 @@ pub struct QueueConfig {
     /// For how long it may be `open`.
     #[serde(default, deserialize_with = "parse::span::<_, _, 1_000, 86_400_000>")]
     pub open_for: Option<Duration>,
-    /// The title of the waiting page.
+    /// Another name of `page.title`; [`QueueConfig::title`] has both.
     #[serde(default, deserialize_with = "parse::some_text")]
-    pub title: Option<String>,
+    title: Option<String>,
+    /// What the waiting page looks like.
+    #[serde(default, deserialize_with = "page::some")]
+    pub page: PageConfig,
 }
 
 impl QueueConfig {
+    /// The title of the waiting page.
+    pub fn title(&self) -> Option<&str> {
+        self.page.title.as_deref().or(self.title.as_deref())
+    }
+
     /// What to warn of when one client address can hold half of the slots or more by these rules,
     /// which are in force.
     pub fn crowding(&self, name: &str, rules: &Rules) -> Option<String> {
@@ -146,12 +155,7 @@ impl Named for QueueConfig {
         let rule = "is required while on_store_error is open";
         Fault::unless(!open || self.open_rate.is_some(), "open_rate", rule)?;
         Fault::unless(!open || self.open_for.is_some(), "open_for", rule)?;
-        let title = self.title.as_deref().unwrap_or("-");
-        Fault::unless(
-            title.chars().count() <= 200 && !title.contains(char::is_control),
-            "title",
-            "must be 1 to 200 characters without control characters",
-        )
+        self.page.check(self.title.as_deref())
     }
 }
 

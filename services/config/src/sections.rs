@@ -146,17 +146,21 @@ impl Config {
         keys
     }
 
-    /// The files that hold secrets for a service; for all of them when none is named.
-    pub(crate) fn secret_files(&self, service: Option<Service>) -> Vec<PathBuf> {
+    /// The files with secrets and pictures for a service; for all of them when none is named.
+    pub(crate) fn named_files(&self, service: Option<Service>) -> Vec<PathBuf> {
         let mut files = vec![&self.store.password_file];
         if service.is_none_or(|service| service == Service::Admission) {
             files.push(&self.admission.token_secrets_file);
             files.push(&self.admission.identity_secrets_file);
         }
+        let mut pictures = Vec::new();
+        if service.is_none_or(|service| service == Service::Admission) {
+            pictures.extend(self.queues.values().flat_map(|queue| queue.page.files()).cloned());
+        }
         if service.is_none_or(|service| service == Service::Issuer) {
             files.extend(self.events.values().map(|event| &event.secret_file));
         }
-        files.into_iter().flatten().cloned().collect()
+        files.into_iter().flatten().cloned().chain(pictures).collect()
     }
 
     /// The rules between keys and between sections.

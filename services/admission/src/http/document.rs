@@ -159,9 +159,11 @@ pub fn complete<T: Routes>(document: &mut OpenApi) {
         }
         for described in operation.parameters.iter_mut().flatten() {
             if let RefOr::T(described) = described
+                // Another parameter may have the same name, and its own meaning.
+                && described.description.is_none()
                 && let Some((meaning, schema)) = T::parameter(&described.name)
             {
-                described.description.get_or_insert_with(|| meaning.to_owned());
+                described.description = Some(meaning.to_owned());
                 described.schema = Some(schema.into());
             }
         }

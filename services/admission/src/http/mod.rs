@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod caller;
 pub mod document;
+pub mod encoding;
 pub mod extract;
 pub mod fast_path;
 pub mod identifier;

@@ -161,10 +161,10 @@ mod tests {
     use std::cmp::Reverse;
     use std::collections::BinaryHeap;
 
-    use anteroom_core::queue::{Place, Standing, Wait};
+    use anteroom_core::queue::{Place, Rules, Standing, Wait};
 
     use super::*;
-    use crate::queue::views::place::PlaceView;
+    use crate::queue::views::place::{PlaceQueue, PlaceView};
 
     const TTL: Duration = Duration::from_secs(60);
 
@@ -257,7 +257,8 @@ mod tests {
             };
             let standing = Standing::Waiting { position: visitor, wait };
             let place = Place { ticket: visitor, standing };
-            PlaceView::new("concert", &place, TTL).poll_after()
+            let queue = PlaceQueue::unread(&place, &Rules::default());
+            PlaceView::new("concert", &place, TTL, queue).poll_after()
         }
 
         /// The most requests in any second of this stretch, which begins where the last one ended.

@@ -133,7 +133,7 @@ fn identified(app: &App, queue: &QueueState, assertion: &str) -> Result<String, 
 
 fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut view = visits::view(&visitor.queue, &joined.place);
+    let mut view = visits::joined_view(&visitor.queue, joined);
     if visitor.is_browser {
         let mut response = view.response(status);
         response.headers_mut().append(SET_COOKIE, visitor.cookie(&token)?);

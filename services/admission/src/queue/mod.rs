@@ -23,6 +23,7 @@ pub mod waiting_page;
 
 use std::sync::Arc;
 
+use anteroom_config::PAGE_LANGUAGES;
 use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status};
 use axum::routing::any;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -51,6 +52,7 @@ impl Routes for QueueState {
             .routes(routes!(calls::renew))
             .routes(routes!(calls::state))
             .routes(routes!(waiting_page::page, waiting_page::join))
+            .routes(routes!(waiting_page::asset))
             .route(gate::PLAIN, any(gate::authorize))
             .route(gate::BEHIND, any(gate::authorize_behind))
             .route(gate::BEHIND_ROOT, any(gate::authorize_behind));
@@ -67,6 +69,7 @@ impl Routes for QueueState {
             .routes(routes!(backend::finish))
             .routes(routes!(backend::state))
             .routes(audit.around::<Self>("queue.snapshot", routes!(operator::look)))
+            .routes(audit.around::<Self>("queue.preview", routes!(waiting_page::preview::preview)))
             .routes(audit.around::<Self>("queue.override_rules", routes!(operator::change)))
             .routes(audit.around::<Self>("queue.purge", routes!(operator::purge)))
             .routes(audit.around::<Self>("queue.reset", routes!(operator::reset)))
@@ -83,17 +86,22 @@ impl Routes for QueueState {
                 "the place handle: the `x-anteroom-place` header of authorize",
                 text("^[A-Za-z0-9_-]{40}$"),
             ),
+            "lang" => {
+                ("the language of the page, instead of its own choice", one_of(PAGE_LANGUAGES))
+            }
+            "theme" => {
+                ("the theme, instead of the configured one", one_of(["auto", "light", "dark"]))
+            }
+            "file" => (
+                "the name of a file, as the page has it",
+                text("^[a-z]+(?:-[0-9]+)?-[A-Za-z0-9_-]{12}\\.[a-z]+$"),
+            ),
             "Idempotency-Key" => (
                 "at least 128 random bits, made before the join; keep it as secret as the token",
                 text("^[!-~]{22,128}$"),
             ),
             "ticket" => ("the ticket number", number(1, MAX_TICKET)),
-            "state" => (
-                "only places in this state",
-                ObjectBuilder::new()
-                    .schema_type(Type::String)
-                    .enum_values(Some(Status::ALL.map(Status::name))),
-            ),
+            "state" => ("only places in this state", one_of(Status::ALL.map(Status::name))),
             "after" => (
                 "the page begins after this ticket: `next` of the page before",
                 number(0, MAX_TICKET),
@@ -102,4 +110,9 @@ impl Routes for QueueState {
             _ => return None,
         })
     }
+}
+
+/// A parameter that is one of these words.
+fn one_of<const N: usize>(words: [&str; N]) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words))
 }

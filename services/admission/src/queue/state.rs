@@ -15,6 +15,7 @@ use super::metrics::{QueueFamilies, QueueMetrics};
 use super::problems;
 use super::return_to::ReturnTo;
 use super::streams::Streams;
+use super::waiting_page::QueuePage;
 use crate::callers::cookies::Cookies;
 use crate::defences::{FirstPlaces, JoinsPerAddress, RequestsPerPlace};
 use crate::entities::{Entity, EntityContext, Served, Snapshots};
@@ -31,6 +32,8 @@ pub struct QueueState {
     pub(crate) config: QueueConfig,
     /// How its cookie is named and guarded.
     pub(crate) cookies: Arc<Cookies>,
+    /// What its waiting page is made of.
+    pub(crate) page: Arc<QueuePage>,
     /// Where a visitor may go on to.
     pub(crate) return_to: ReturnTo,
     /// The newest snapshot.
@@ -147,6 +150,7 @@ impl Entity for QueueState {
             let joins = &before.joins_per_address;
             return Self {
                 cookies,
+                page: Arc::new(QueuePage::new(&config.page)),
                 return_to,
                 joins_per_address: joins.with(config.joins_per_address, &config.exempt),
                 requests_per_place: before.requests_per_place.with(config.requests_per_place),
@@ -158,6 +162,7 @@ impl Entity for QueueState {
         Self {
             queue: Queue::open(context.store, name, config.rules.clone(), context.lane_bound),
             cookies,
+            page: Arc::new(QueuePage::new(&config.page)),
             return_to,
             joins_per_address: JoinsPerAddress::new(config.joins_per_address, &config.exempt),
             requests_per_place: RequestsPerPlace::new(config.requests_per_place),

@@ -35,8 +35,8 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// Get your place as a stream of server-sent events.
 ///
 /// A `place` event has the same JSON as `GET …/token`. `gone` has `{"reason": "…"}`: the place has
-/// ended and the stream ends. `replaced` ends the stream because two newer streams of this place
-/// are open. If the process or your address has too many streams, the answer is 204: poll instead.
+/// ended and the stream ends. `unavailable`: Redis is down, and the place is kept. `replaced` ends
+/// the stream because two newer streams of this place are open. If the process or your address has too many streams, the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
     security(("token" = []), ("cookie" = [])),
@@ -132,8 +132,8 @@ impl Watch {
             }
             Err(_) => {
                 self.next_step = Next::Wait(queue.retry());
-                // A comment: it keeps the connection, and shows whether the client is still there.
-                ": Redis is down\n\n".to_owned()
+                // It also keeps the connection, and shows whether the client is still there.
+                "event: unavailable\ndata: {}\n\n".to_owned()
             }
         })
     }

@@ -12,11 +12,12 @@ use rand::Rng as _;
 use super::visitor::Visitor;
 use crate::app::App;
 use crate::defences::RequestFor;
+use crate::durations::millis;
 use crate::problem::retry;
 use crate::problem::{Code, Problem};
 use crate::queue::metrics::JoinRefusal;
 use crate::queue::state::QueueState;
-use crate::queue::views::place::PlaceView;
+use crate::queue::views::place::{PlaceQueue, PlaceView};
 
 /// The retry delay while a queue is closed without a known opening.
 const RETRY_CLOSED: Duration = Duration::from_secs(30);
@@ -177,8 +178,21 @@ pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
 
 /// The place as its holder reads it.
 pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
+    let state = queue.latest.map(|seen| PlaceQueue::new(place, seen));
+    let state = state.unwrap_or_else(|| PlaceQueue::unread(place, &queue.config.rules));
     // The view takes half of this as its longest delay.
-    PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2)
+    PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2, state)
+}
+
+/// The place that a join gave: a new one must be polled soon for the first time.
+pub fn joined_view<'a>(queue: &'a QueueState, joined: &Joined) -> PlaceView<'a> {
+    let mut view = view(queue, &joined.place);
+    if joined.created {
+        let first_poll_ttl = queue.latest.map(|seen| seen.snapshot.rules.first_poll_ttl);
+        let first_poll_ttl = first_poll_ttl.unwrap_or(queue.config.rules.first_poll_ttl);
+        view.keep_ms = view.keep_ms.map(|keep| keep.min(millis(first_poll_ttl)));
+    }
+    view
 }
 
 /// The place of a visit that found it in the state that it needs.

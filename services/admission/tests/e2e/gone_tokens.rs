@@ -114,7 +114,10 @@ async fn promise_06_an_identified_visitor_needs_a_new_signed_identity_after_its_
         assert_eq!(press.is(303).header("location"), "/seats");
         assert!(press.headers.get("set-cookie").is_none(), "{press:?}");
         let nowhere = room.post(PAGE).cookie(&cookie).send().await;
-        assert!(nowhere.is(401).text.contains("go back to the site you came from"), "{nowhere:?}");
+        assert!(
+            nowhere.is(401).text.contains("Go back to the site that you came from"),
+            "{nowhere:?}"
+        );
         // No visitor has joined meanwhile; a signed identity gives a place.
         let joined = by_assertion(&room).token(&token).send().await;
         let next = if how == "reset" { 1 } else { ticket.as_u64().expect("a ticket") + 1 };

@@ -24,6 +24,7 @@ mod metrics;
 mod openapi;
 mod outage;
 mod page;
+mod page_preview;
 mod permissions;
 mod pools;
 mod raw;

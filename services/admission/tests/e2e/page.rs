@@ -19,7 +19,7 @@ async fn a_get_never_joins_and_the_button_does() {
         assert!(page.is(200).header("content-type").starts_with("text/html"), "{page:?}");
         assert!(page.headers.get("set-cookie").is_none());
         assert!(!page.header("content-security-policy").contains("unsafe"));
-        assert!(page.text.contains("<form id=\"join\" method=\"post\""), "{}", page.text);
+        assert!(page.text.contains("<button id=\"join\">"), "{}", page.text);
     }
     let path = format!("{PAGE}?return_to=%2Fseats%3Frow%3D1");
     let page = room.get(&path).send().await;
@@ -35,7 +35,7 @@ async fn a_get_never_joins_and_the_button_does() {
     assert_eq!(cookie_of(&press().await), cookie, "two presses are one join");
 
     let page = room.get(&path).header("cookie", &cookie).send().await;
-    assert!(page.is(200).text.contains("number 1 in line"), "{}", page.text);
+    assert!(page.is(200).text.contains("You are next"), "{}", page.text);
     assert!(page.text.contains("<meta http-equiv=\"refresh\" content=\""), "{}", page.text);
     assert!(!page.header("retry-after").is_empty());
 
@@ -67,19 +67,19 @@ async fn without_return_to_the_page_shows_the_visit_and_finishes_it() {
     };
     let offers = |page: &str, step: &str| {
         let button = format!("name=\"step\" value=\"{step}\">");
-        let form = room.text("<form id=\"visit\" method=\"post\" action=\":name\">");
+        let form = room.text("<form id=\"form\" method=\"post\" action=\":name\">");
         page.contains(&form) && page.contains(&button)
     };
 
     let page = visit(&room, &cookie).await;
-    assert!(page.contains("It is your turn.") && page.contains("Time left: "), "{page}");
+    assert!(page.contains(">It is your turn<") && page.contains(">Time left to enter<"), "{page}");
     assert!(offers(&page, "claim") && !offers(&page, "finish"), "{page}");
     // A look takes no turn.
     let token = cookie.split_once('=').expect("a cookie").1;
     room.becomes(token, "ready").await;
     press("claim", ":name").await;
     let page = visit(&room, &cookie).await;
-    assert!(page.contains("You are in.") && page.contains("Time left: "), "{page}");
+    assert!(page.contains(">You are in<") && page.contains(">Time left<"), "{page}");
     assert!(offers(&page, "finish") && !offers(&page, "claim"), "{page}");
     assert!(
         page.contains("<meta http-equiv=\"refresh\" content=\""),
@@ -94,7 +94,7 @@ async fn without_return_to_the_page_shows_the_visit_and_finishes_it() {
     let finished = press("finish", ":name?over").await;
     assert!(finished.header("set-cookie").contains("Max-Age=0"), "{finished:?}");
     let over = room.get(&format!("{PAGE}?over")).send().await;
-    for part in [">Your visit is over.<", "data-status=\"gone\"", &room.text("action=\":name\">")] {
+    for part in [">Your visit is over<", "data-status=\"gone\"", &room.text("action=\":name\">")] {
         assert!(over.is(200).text.contains(part), "{part}: {}", over.text);
     }
     let gone = room.get("/v1/queues/:name/token").token(token).send().await;
@@ -106,12 +106,12 @@ async fn without_return_to_the_page_shows_the_visit_and_finishes_it() {
     assert!(late.is(303).headers.get("set-cookie").is_none(), "{late:?}");
     // Finished elsewhere: the cookie is still there, and the visit over all the same.
     let page = visit(&room, &cookie).await;
-    assert!(page.contains(">Your visit is over.<") && page.contains("Join the line"), "{page}");
+    assert!(page.contains(">Your visit is over<") && page.contains("Join the line"), "{page}");
     let next = room.join().await;
     assert_eq!(next.is(201).place("ready")["ticket"], 2);
     let cookie = room.cookie(&next.token());
     let page = room.get(&format!("{PAGE}?over")).header("cookie", &cookie).send().await;
-    assert!(page.is(200).text.contains(">It is your turn.<"), "the place counts: {}", page.text);
+    assert!(page.is(200).text.contains(">It is your turn<"), "the place counts: {}", page.text);
 }
 
 #[tokio::test]
@@ -124,53 +124,52 @@ async fn the_page_has_one_language_and_shows_why_nothing_moves() {
         page.send().await.is(200).text.clone()
     };
     let korean = page("ko-KR,ko;q=0.9,en;q=0.8", &cookie).await;
-    for part in
-        ["<html lang=\"ko\">", "<title>대기실</title>", "<h1>대기실</h1>", "1번째", "줄 서기"]
+    for part in ["<html lang=\"ko\" dir=\"ltr\">", "<title>대기실</title>", "다음이 내 차례입니다"]
     {
         assert!(korean.contains(part), "{part}: {korean}");
     }
-    let english = page("fr, en;q=0.5", &cookie).await;
-    for part in
-        ["<html lang=\"en\">", "<title>Waiting room</title>", "number 1 in line", "Join the line"]
-    {
+    let arabic = page("ar", &cookie).await;
+    assert!(arabic.contains("<html lang=\"ar\" dir=\"rtl\">"), "{arabic}");
+    let english = page("it, en;q=0.5", &cookie).await;
+    for part in ["<html lang=\"en\" dir=\"ltr\">", "<title>Waiting room</title>", "You are next"] {
         assert!(english.contains(part), "{part}: {english}");
     }
-    assert!(english.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>"), "{english}");
+    assert!(english.contains("<p id=\"reason\" hidden></p>"), "{english}");
 
     let change = async |body: serde_json::Value| {
         let path = "/v1/admin/queues/:name";
         room.patch_json(path, body).await.is(200);
     };
-    let says = async |state: &str, language: &str, cookie: &str, notice: &str| {
-        let notice = format!(">{notice}</p>");
-        until(&format!("the page says {notice}"), PATIENCE, async || {
-            page(language, cookie).await.contains(&notice)
+    let shows = async |state: &str, language: &str, cookie: &str, parts: &[&str]| {
+        until(&format!("the page shows {parts:?}"), PATIENCE, async || {
+            let page = page(language, cookie).await;
+            parts.iter().all(|part| page.contains(part))
         })
         .await;
         let public = room.get("/v1/queues/:name").send().await.is(200).json();
         assert_eq!((&public["state"], &public["reason"]), (&state.into(), &"a <fault>".into()));
     };
+    let reason = "<p id=\"reason\">a &lt;fault&gt;</p>";
     change(serde_json::json!({ "state": "paused", "reason": "a <fault>" })).await;
-    for cookie in ["", &cookie] {
-        says("paused", "en", cookie, "The line is paused. a &lt;fault&gt;").await;
-        says("paused", "ko", cookie, "입장이 잠시 멈추었습니다. a &lt;fault&gt;").await;
-    }
+    shows("paused", "en", "", &[reason]).await;
+    shows("paused", "en", &cookie, &["data-view=\"paused\"", "The line is paused", reason]).await;
+    shows("paused", "de", &cookie, &["data-view=\"paused\"", "angehalten", reason]).await;
+    let place = room.get("/v1/queues/:name/token").header("cookie", &cookie).send().await;
+    let place = place.is(200).json();
+    let state = (&place["queue_state"], &place["reason"], &place["opens_in_ms"]);
+    assert_eq!(state, (&"paused".into(), &"a <fault>".into(), &serde_json::Value::Null));
+    assert!(place["keep_ms"].as_u64().is_some_and(|keep| keep >= 30_000), "{place}");
     change(serde_json::json!({ "state": "closed", "reason": "a <fault>" })).await;
-    let closed = "The queue is closed to new visitors.";
-    says("closed", "en", &cookie, &format!("{closed} a &lt;fault&gt;")).await;
-    says("closed", "en", "", "a &lt;fault&gt;").await;
-    // The sentence is in the message or in the notice, not in both: for a visitor who reads the
-    // page, and for one who tried to join.
+    shows("closed", "en", &cookie, &["data-view=\"waiting\"", reason]).await;
+    shows("closed", "en", "", &["data-view=\"closed\"", "The line is closed", reason]).await;
+    // So does the answer to a visitor who tried to join.
     let refused = room.post(PAGE).browser().send().await;
-    for text in [page("en", "").await, refused.is(503).text.clone()] {
-        let (_, shown) = text.split_once("<p id=\"message\"").expect("a message");
-        let (shown, _) = shown.split_once("</main>").expect("an end");
-        assert_eq!(shown.matches("closed").count(), 1, "{shown}");
-        assert!(shown.contains(&format!(">{closed}</p>")) && shown.contains("a &lt;fault&gt;"));
-    }
+    let page_of_refusal = &refused.is(503).text;
+    assert!(page_of_refusal.contains("data-view=\"closed\""), "{page_of_refusal}");
+    assert!(page_of_refusal.contains(reason), "{page_of_refusal}");
     change(serde_json::json!({ "state": null })).await;
     until("there is nothing to say", PATIENCE, async || {
-        page("en", "").await.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>")
+        page("en", "").await.contains("<p id=\"reason\" hidden></p>")
     })
     .await;
 }

@@ -1,8 +1,10 @@
 // Runs the page's script in a pretended browser, in virtual time, and prints what it asked for and showed.
-// Its argument is a scene: {script, status, words, until, answers: [{path, from?, status, headers?, body?}],
-// presses: [{at, form, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there,
-// deniesStorage: whether the browser refuses access to its stores}.
-// Of the answers to a path the last one whose time has come is given; status 0 is a network that fails.
+// Its argument is a scene: {script, texts, lang, status, returnTo, until,
+// answers: [{path, from?, status, headers?, body?}], of which the last one whose time has come is given; status 0 is a
+// network that fails,
+// presses: [{at, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there,
+// deniesStorage: whether the browser refuses access to its stores, offline: whether it knows that it is,
+// clock: how far its clock is wrong, in ms}.
 import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
 
@@ -11,24 +13,34 @@ let now = 0;
 let order = 0;
 let timers = [];
 const requests = [];
+// What the page shows after each answer to "/token", with the number of the answer.
+const frames = [];
+let answered = null;
 
 const elements = {};
 const element = (id) => (elements[id] ??= {
-  textContent: "",
+  textContent: id === "texts" ? scene.texts : "",
   hidden: true,
-  addEventListener(_, act) { this.submitted = act; },
-  closest() { return this.hidden || element(formOf[id] ?? id).hidden ? this : null; },
+  listeners: {},
+  addEventListener(type, act) { this.listeners[type] = act; },
+  closest() { return this.hidden ? this : null; },
   focus() { document.activeElement = this; },
 });
-const formOf = { enter: "visit", finish: "visit" };
-const room = { dataset: { queue: "concert", returnTo: scene.returnTo ?? "/", status: scene.status, words: scene.words } };
+const room = {
+  dataset: {
+    queue: "concert", returnTo: scene.returnTo ?? "/", status: scene.status, view: "not_in_line",
+    icon: "concert/assets/icon-0-digest.svg", now: "0",
+  },
+};
 
 const fetch = async (path, { method, headers }) => {
   requests.push([now, method, path, headers["idempotency-key"] ?? null]);
   // A script that never rests would otherwise run for ever.
   if (requests.length > 2000) throw new Error("too many requests");
-  const answer = scene.answers.findLast((it) => path.endsWith(it.path) && (it.from ?? 0) <= now);
+  const index = scene.answers.findLastIndex((it) => path.endsWith(it.path) && (it.from ?? 0) <= now);
+  const answer = scene.answers[index];
   if (!answer || answer.status === 0) throw new TypeError("the network failed");
+  if (path.endsWith("/token")) answered = index;
   return {
     ok: answer.status < 300,
     status: answer.status,
@@ -56,30 +68,39 @@ const stores = {
   get sessionStorage() { return this.localStorage; },
 };
 const document = {
-  title: "", hidden: false, addEventListener() {},
+  title: "Concert", hidden: false, addEventListener() {}, documentElement: { lang: scene.lang },
   getElementById: (id) => (id === "room" ? room : element(id)),
 };
 let address = null;
 let left = null;
 const page = createContext({
   history: { replaceState: (_state, _title, to) => { address = to; } },
-  document, fetch, setTimeout, clearTimeout, setInterval() {}, clearInterval() {}, crypto, btoa,
+  document, fetch, setTimeout, clearTimeout, crypto, btoa, URLSearchParams,
+  addEventListener() {}, navigator: { onLine: !scene.offline },
   performance: { now: () => now },
-  window: stores, location: { replace: (to) => { left = to; } },
+  window: stores, location: { search: "", replace: (to) => { left = to; } },
 });
-runInContext("Date", page).now = () => now;
+runInContext("Date", page).now = () => now + (scene.clock ?? 0);
 runInContext(readFileSync(scene.script, "utf8"), page);
 for (const { at, kept: stored } of scene.others ?? []) setTimeout(() => Object.assign(kept, stored), at);
-for (const { at, form, button } of scene.presses ?? []) {
+for (const { at, button } of scene.presses ?? []) {
   setTimeout(() => {
     element(button).focus();
-    element(form).submitted({ preventDefault() {} });
+    const form = element(button === "leave_yes" ? "leave_form" : "form");
+    form.listeners.submit({ preventDefault() {}, submitter: { id: button } });
   }, at);
 }
 
+// An element that is hidden shows nothing.
+const shown = () => {
+  const shows = (id) => [id, ["keep", "since"].includes(id) && element(id).hidden ? "" : element(id).textContent];
+  return Object.fromEntries(["before", "number", "after", "wait_value", "keep", "time", "since"].map(shows));
+};
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 for (;;) {
   await settled();
+  if (answered !== null) frames.push({ at: now, answer: answered, ...shown() });
+  answered = null;
   timers.sort((one, other) => one.at - other.at || one.order - other.order);
   const next = timers.shift();
   if (!next || next.at > scene.until || requests.length > 2000) break;
@@ -87,4 +108,6 @@ for (;;) {
   next.act();
 }
 const focus = Object.keys(elements).find((id) => elements[id] === document.activeElement);
-process.stdout.write(JSON.stringify({ requests, elements, focus, address, kept, left }));
+delete elements.texts;
+const { view } = room.dataset;
+process.stdout.write(JSON.stringify({ view, requests, elements, frames, focus, address, kept, left, title: document.title }));

@@ -1,6 +1,10 @@
 //! The page's script in a pretended browser, in virtual time: when it polls, and what it shows.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, OnceLock};
 
 use anteroom_admission::public;
 use http_body_util::BodyExt as _;
@@ -8,11 +12,10 @@ use serde_json::{Value, json};
 
 use crate::support::{app, ask, request};
 
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/queue/waiting_page/page.js");
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/browser.mjs");
 
-/// The texts to show, as `[number, text]`: with the script, and without it
-/// (`queue::waiting_page::render`).
+/// What the page shows of numbers and times, in each language: a test in
+/// `queue::waiting_page::views` makes the table from the page without a script.
 const TEXTS: &str = include_str!("../page_script/said.json");
 
 const SECOND: f64 = 1_000.0;
@@ -20,23 +23,58 @@ const DAY: f64 = 86_400.0 * SECOND;
 
 /// What a page that begins in `status` does until then.
 fn played(status: &str, until: f64, answers: &Value) -> Value {
-    play(&json!({
-        "script": SCRIPT, "status": status, "words": words(), "until": until, "answers": answers,
-    }))
+    play(&json!({ "status": status, "until": until, "answers": answers }))
 }
 
-fn words() -> String {
-    let words = json!({
-        "ended": "ended", "over": "over", "ended_detail": "join again", "number": "number {}", "turn": "turn",
-        "wait": ["soon", "a minute", "{} minutes"], "again": "again", "failed": "failed",
-        "full": "full", "closed": "closed", "limited": "limited", "busy": "busy", "paused": "paused",
-        "recovering": "recovering", "cookies": "cookies",
-        "inside": "inside", "left": "left {}",
-    });
-    words.to_string()
+/// The script as admission delivers it, in a file.
+fn script() -> &'static PathBuf {
+    static SCRIPT: OnceLock<PathBuf> = OnceLock::new();
+    SCRIPT.get_or_init(|| {
+        let page = get("/queues/shop", "en");
+        let (_, name) = page.split_once("<script src=\"shop/").expect("a script");
+        let name = name.split('"').next().expect("an end");
+        let script = get(&format!("/queues/shop/{name}"), "en");
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name.replace('/', "-"));
+        // Another test program may write the same.
+        let own = file.with_extension(format!("{}", std::process::id()));
+        fs::write(&own, script).expect("written");
+        fs::rename(&own, &file).expect("renamed");
+        file
+    })
+}
+
+/// The texts of a language, as the page has them for the script.
+fn texts(language: &str) -> String {
+    static TEXTS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut texts = TEXTS.lock().expect("no test failed here");
+    texts.entry(language.to_owned()).or_insert_with(|| read_texts(language)).clone()
+}
+
+fn read_texts(language: &str) -> String {
+    let page = get("/queues/shop", language);
+    let (_, texts) =
+        page.split_once("<script id=\"texts\" type=\"application/json\">").expect("texts");
+    texts.split("</script>").next().expect("an end").to_owned()
+}
+
+/// An answer of admission to a browser that wants this language.
+fn get(path: &str, language: &str) -> String {
+    let get = async {
+        let request = request("GET", path, &[("accept-language", language)]);
+        let answer = ask(&public(&app("")), request).await;
+        let body = answer.into_body().collect().await.expect("a body").to_bytes();
+        String::from_utf8(body.to_vec()).expect("UTF-8")
+    };
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(get)
 }
 
 fn play(scene: &Value) -> Value {
+    let mut scene = scene.clone();
+    scene["script"] = json!(script());
+    if scene["lang"].is_null() {
+        scene["lang"] = json!("en");
+        scene["texts"] = json!(texts("en"));
+    }
     let output = Command::new("node").arg(BROWSER).arg(scene.to_string()).output();
     let output = output.expect("node is installed: scripts/prerequisites.sh");
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -58,24 +96,37 @@ fn pauses(times: &[f64]) -> Vec<f64> {
 }
 
 fn waiting(eta_ms: Option<u64>) -> Value {
-    json!({ "status": "waiting", "position": 7, "eta_ms": eta_ms, "poll_after_ms": 5_000 })
+    json!({
+        "status": "waiting", "ticket": 7, "position": 7, "ahead": 6, "eta_ms": eta_ms,
+        "eta_p90_ms": null, "poll_after_ms": 5_000, "keep_ms": 2_400_000, "queue_state": "open",
+        "opens_in_ms": null,
+    })
 }
 
 #[test]
 fn a_queue_that_opens_in_weeks_is_polled_in_weeks() {
     let forty_days = 40.0 * DAY;
     let closed = json!({ "code": "queue_closed", "retry_after_ms": forty_days });
+    let state = json!({
+        "state": "closed", "reason": "until June", "joins_at": "1970-02-10T00:00:00Z",
+    });
     let answers = json!([
         { "path": "/tokens", "status": 503, "body": closed },
-        { "path": "/concert", "status": 200, "body": { "state": "closed", "reason": "until June" } },
+        { "path": "/concert", "status": 200, "body": state },
         { "path": "/tokens", "from": forty_days, "status": 201, "body": waiting(None) },
     ]);
     let played = played("none", 39.0 * DAY, &answers);
     assert_eq!(times(&played, "POST", "/tokens"), [0.0], "a longer time than a timer has");
-    assert_eq!(played["elements"]["message"]["textContent"], "closed");
-    assert_eq!(played["elements"]["notice"]["textContent"], "until June", "and is not repeated");
+    assert_eq!(played["view"], "not_open");
+    assert_eq!(played["elements"]["time"]["textContent"], "24 hours");
+    assert_eq!(played["elements"]["reason"]["textContent"], "until June");
     let played = self::played("none", forty_days + SECOND, &answers);
     assert_eq!(times(&played, "POST", "/tokens").len(), 2);
+    let closed = json!([
+        { "path": "/tokens", "status": 503, "body": { "code": "queue_closed" } },
+        { "path": "/concert", "status": 200, "body": { "state": "closed" } },
+    ]);
+    assert_eq!(self::played("none", SECOND, &closed)["view"], "closed");
 }
 
 #[test]
@@ -96,6 +147,12 @@ fn a_page_without_an_answer_polls_less_and_less_often() {
     assert!(failing.len() < 70, "{failing:?}");
     let (first, last) = (failing[failing.len() - 2], failing[failing.len() - 1]);
     assert!((first - last).abs() > 1e-6, "jittered: {failing:?}");
+    // The first failure is no reason for alarm.
+    let view = |until: f64| self::played("waiting", until * SECOND, &answers)["view"].clone();
+    assert_eq!(view(1.2), "not_in_line");
+    assert_eq!(view(30.0), "busy_kept");
+    assert_eq!(view(599.0), "unreachable");
+    assert_eq!(view(640.0), "waiting");
     // With an answer it polls after `poll_after_ms`, and after the next failure soon again.
     let (calm, again): (Vec<f64>, Vec<f64>) = rest.iter().partition(|at| **at < 700.0 * SECOND);
     assert!(pauses(&calm).iter().all(|pause| *pause == 5_000.0), "{calm:?}");
@@ -127,19 +184,15 @@ fn a_browser_that_keeps_no_cookie_shows_that_the_page_needs_them() {
             { "path": "/token/claim", "status": 401, "body": { "code": "token_missing" } },
             { "path": "/token", "from": 300.0 * SECOND, "status": 200, "body": waiting(None) },
         ]);
-        let shown = |until: f64| {
-            let played = played("none", until, &answers);
-            let elements = &played["elements"];
-            ["message", "detail"].map(|id| elements[id]["textContent"].clone())
-        };
+        let shown = |until: f64| played("none", until, &answers)["view"].clone();
         // One lost cookie is no reason yet: the first poll comes a second after the join.
-        assert_ne!(shown(SECOND)[0], "cookies");
+        assert_ne!(shown(SECOND), "cookies");
         // From the second one on it is shown, and no later join hides it.
         for until in [30.0, 60.0, 299.0] {
-            assert_eq!(shown(until * SECOND), ["cookies", "again"], "{until} s");
+            assert_eq!(shown(until * SECOND), "cookies", "{until} s");
         }
         // Once the visitor allows cookies the page goes on by itself.
-        assert_eq!(shown(400.0 * SECOND)[0], "number 7");
+        assert_eq!(shown(400.0 * SECOND), "waiting");
     }
 }
 
@@ -147,8 +200,7 @@ fn a_browser_that_keeps_no_cookie_shows_that_the_page_needs_them() {
 fn a_page_whose_browser_denies_storage_goes_on_all_the_same() {
     let ready = json!({ "status": "ready", "poll_after_ms": 2_000 });
     let scene = json!({
-        "script": SCRIPT, "status": "waiting", "words": words(), "until": 60.0 * SECOND,
-        "returnTo": "/seats", "deniesStorage": true,
+        "status": "waiting", "until": 60.0 * SECOND, "returnTo": "/seats", "deniesStorage": true,
         "answers": [
             { "path": "/token", "status": 200, "body": waiting(None) },
             { "path": "/token", "from": 10.0 * SECOND, "status": 200, "body": ready },
@@ -186,7 +238,7 @@ fn a_page_comes_back_no_sooner_than_retry_after() {
     );
     let times = times(&played, "POST", "/tokens");
     assert!(times.len() >= 2 && times[1] - times[0] >= 30_000.0, "{times:?}");
-    assert_eq!(played["elements"]["message"]["textContent"], "busy");
+    assert_eq!(played["view"], "busy");
 }
 
 #[test]
@@ -194,166 +246,240 @@ fn a_join_that_tries_again_by_itself_says_so_and_offers_no_button() {
     for status in [0, 503] {
         let answer = json!({ "path": "/tokens", "status": status });
         let played = played("none", 2.0 * SECOND, &json!([answer]));
-        let shown = |id: &str, what: &str| played["elements"][id][what].clone();
-        assert_eq!(
-            (shown("message", "textContent"), shown("detail", "textContent")),
-            (json!("busy"), json!("again"))
-        );
-        assert_eq!(shown("join", "hidden"), true);
-    }
-}
-
-#[test]
-fn after_a_pressed_button_is_gone_the_focus_is_on_the_message() {
-    let place = |status: &str| {
-        json!({
-            "status": status, "position": 1, "eta_ms": null, "poll_after_ms": 60_000, "expires_in_ms": 60_000,
-        })
-    };
-    let scene = |finishes: u16, until: f64| {
-        play(&json!({
-            "script": SCRIPT, "status": "waiting", "words": words(), "returnTo": "", "until": until,
-            "answers": [
-                { "path": "/token", "status": 200, "body": place("active") },
-                { "path": "/token", "from": 1_500.0, "status": finishes },
-                { "path": "/tokens", "status": 201, "body": place("waiting") },
-            ],
-            "presses": [
-                { "at": 2_000.0, "form": "visit", "button": "finish" },
-                { "at": 3_000.0, "form": "join", "button": "join" },
-            ],
-        }))
-    };
-    let finished = scene(204, 2_000.0);
-    assert_eq!(finished["elements"]["message"]["textContent"], "over");
-    assert_eq!(finished["focus"], "message", "the button that was pressed is gone");
-    assert_eq!(finished["address"], "?over", "a reload does not join");
-    let joined = scene(204, 3_000.0);
-    assert_eq!(joined["elements"]["message"]["textContent"], "number 1");
-    assert_eq!(joined["focus"], "message");
-    let failed = scene(503, 2_000.0);
-    assert_eq!(failed["elements"]["message"]["textContent"], "failed");
-    assert_eq!(failed["focus"], "finish", "a button that is still there keeps it");
-}
-
-#[tokio::test]
-async fn numbers_and_times_are_told_as_the_page_without_a_script_tells_them() {
-    let page = ask(&public(&app("")), request("GET", "/queues/shop", &[])).await;
-    let page = page.into_body().collect().await.expect("a body").to_bytes();
-    let page = String::from_utf8(page.to_vec()).expect("UTF-8");
-    let (_, words) = page.split_once("data-words=\"").expect("words");
-    let words = words.split('"').next().expect("an end").replace("&quot;", "\"");
-    let texts: Value = serde_json::from_str(TEXTS).expect("JSON");
-    for (kind, status, id) in [
-        ("position", "waiting", "message"),
-        ("wait", "waiting", "detail"),
-        ("left", "active", "detail"),
-    ] {
-        let rows = texts[kind].as_array().expect("rows");
-        assert!(!rows.is_empty());
-        for row in rows {
-            let mut place =
-                json!({ "status": status, "position": 1, "eta_ms": 1, "poll_after_ms": 5_000 });
-            place[match kind {
-                "position" => "position",
-                "wait" => "eta_ms",
-                _ => "expires_in_ms",
-            }] = row[0].clone();
-            let played = play(&json!({
-                "script": SCRIPT, "status": status, "words": words, "returnTo": "",
-                "until": if status == "active" { 0.0 } else { SECOND },
-                "answers": [
-                    { "path": "/token", "status": 200, "body": place },
-                    { "path": "/token/claim", "status": 200, "body": place },
-                ],
-            }));
-            assert_eq!(played["elements"][id]["textContent"], row[1], "{kind} {}", row[0]);
+        assert_eq!(played["view"], "busy");
+        for id in ["join", "try_again"] {
+            assert_eq!(played["elements"][id]["hidden"], true, "{id}");
         }
     }
 }
 
 #[test]
-fn a_page_says_why_nothing_moves_for_as_long_as_nothing_does() {
-    for (state, text) in [
-        (json!({ "state": "paused", "reason": "the hall is full" }), "paused the hall is full"),
-        (json!({ "state": "paused", "paused_by": "health" }), "recovering"),
-    ] {
-        let answers = json!([
-            { "path": "/token", "status": 200, "body": waiting(None) },
-            { "path": "/concert", "status": 200, "body": state },
-            { "path": "/concert", "from": 100.0 * SECOND, "status": 200, "body": { "state": "open" } },
-            { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
-        ]);
-        let paused = played("waiting", 90.0 * SECOND, &answers);
-        let notice = &paused["elements"]["notice"];
-        assert_eq!((&notice["hidden"], &notice["textContent"]), (&json!(false), &json!(text)));
-        let polls = times(&paused, "GET", "/concert").len();
-        assert!((2..=4).contains(&polls), "twice a minute, not with each poll: {polls}");
-        let open = played("waiting", 140.0 * SECOND, &answers);
-        assert_eq!(open["elements"]["notice"]["hidden"], true);
-        let open = played("waiting", 1_000.0 * SECOND, &answers);
-        assert_eq!(open["elements"]["notice"]["hidden"], true);
-        assert_eq!(open["elements"]["detail"]["textContent"], "10 minutes");
-        assert!(times(&open, "GET", "/concert").iter().all(|at| *at < 140.0 * SECOND));
+fn a_browser_that_is_offline_shows_it() {
+    for (status, path) in [("none", "/tokens"), ("waiting", "/token")] {
+        let scene = json!({
+            "status": status, "until": 5.0 * SECOND, "offline": true,
+            "answers": [{ "path": path, "status": 0 }],
+        });
+        assert_eq!(play(&scene)["view"], "offline", "{status}");
     }
 }
 
 #[test]
-fn a_page_that_got_a_pause_that_is_over_polls_again_soon() {
-    let state =
-        |state: &str, paused_by: Option<&str>| json!({ "state": state, "paused_by": paused_by });
-    // The place moves again at 8 s, and the state of the queue is a second old.
-    let answers = |after: Value| {
-        json!([
-            { "path": "/token", "status": 200, "body": waiting(None) },
-            { "path": "/concert", "status": 200, "body": state("paused", Some("health")) },
-            { "path": "/token", "from": 8.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
-            { "path": "/concert", "from": 12.0 * SECOND, "status": 200, "body": after },
-        ])
+fn after_a_pressed_button_is_gone_the_focus_is_on_the_heading() {
+    let place = |status: &str| {
+        let mut place = waiting(None);
+        place["status"] = json!(status);
+        place["poll_after_ms"] = json!(60_000);
+        place["expires_in_ms"] = json!(60_000);
+        place
     };
-    let notice = |played: &Value| played["elements"]["notice"]["textContent"].clone();
-    let open = answers(state("open", None));
-    let looks = times(&played("waiting", 20.0 * SECOND, &open), "GET", "/token");
-    let moves = looks.iter().find(|at| **at >= 8.0 * SECOND).expect("a look");
-    assert!(*moves < 12.0 * SECOND, "{looks:?}");
-    assert_eq!(notice(&played("waiting", *moves, &open)), "recovering", "as it was");
-    assert_eq!(notice(&played("waiting", 15.0 * SECOND, &open)), "", "3 s later");
-    // A queue that is closed is so while its line moves: no reason to ask on.
-    let closed = played("waiting", 600.0 * SECOND, &answers(state("closed", None)));
-    assert_eq!(notice(&closed), "closed");
-    let polls = times(&closed, "GET", "/concert");
-    let often = polls.iter().filter(|at| **at > 15.0 * SECOND).count();
-    assert!(often <= 20, "twice a minute: {polls:?}");
+    let scene = |finishes: u16, until: f64| {
+        play(&json!({
+            "status": "waiting", "returnTo": "", "until": until,
+            "answers": [
+                { "path": "/token", "status": 200, "body": place("active") },
+                { "path": "/token", "from": 1_500.0, "status": finishes },
+                { "path": "/tokens", "status": 201, "body": place("waiting") },
+            ],
+            "presses": [{ "at": 2_000.0, "button": "finish" }, { "at": 3_000.0, "button": "join" }],
+        }))
+    };
+    let finished = scene(204, 2_000.0);
+    assert_eq!(finished["view"], "finished");
+    assert_eq!(finished["focus"], "heading", "the button that was pressed is gone");
+    assert_eq!(finished["address"], "?over=", "a reload does not join");
+    let joined = scene(204, 3_000.0);
+    assert_eq!(joined["view"], "waiting");
+    assert_eq!(joined["focus"], "heading");
+    let failed = scene(503, 2_000.0);
+    assert_eq!(failed["view"], "busy_kept");
 }
 
 #[test]
-fn the_notice_of_a_pause_goes_with_it() {
-    let state = |state: &str| json!({ "state": state, "reason": "the hall is full" });
-    let ready = json!({ "status": "ready", "position": 0, "eta_ms": null, "poll_after_ms": 1_000 });
+fn a_visitor_who_leaves_the_line_loses_the_place_and_its_key() {
+    let played = play(&json!({
+        "status": "waiting", "until": 3.0 * SECOND, "kept": { KEPT: "the-key" },
+        "answers": [
+            { "path": "/token", "status": 200, "body": waiting(None) },
+            { "path": "/token", "from": 1_500.0, "status": 204 },
+        ],
+        "presses": [{ "at": 2_000.0, "button": "leave_yes" }],
+    }));
+    assert_eq!(played["view"], "left");
+    assert_eq!(times(&played, "DELETE", "/token"), [2_000.0]);
+    assert_eq!(played["kept"], json!({}));
+}
+
+#[test]
+fn numbers_and_times_are_as_on_the_page_without_a_script() {
+    let table: Value = serde_json::from_str(TEXTS).expect("JSON");
+    for (language, kinds) in table.as_object().expect("languages") {
+        for (kind, status) in
+            [("position", "waiting"), ("wait", "waiting"), ("keep", "waiting"), ("left", "active")]
+        {
+            let rows = kinds[kind].as_array().expect("rows");
+            assert!(!rows.is_empty());
+            let answers = rows.iter().enumerate().map(|(index, row)| {
+                let mut place = waiting(None);
+                place["status"] = json!(status);
+                place["poll_after_ms"] = json!(10_000);
+                let value = row[0].clone();
+                match kind {
+                    "position" => {
+                        place["ahead"] = json!(value.as_u64().expect("a number") - 1);
+                        place["position"] = value;
+                    }
+                    "wait" => {
+                        (place["eta_ms"], place["eta_p90_ms"]) =
+                            (value[0].clone(), value[1].clone());
+                    }
+                    "keep" => place["keep_ms"] = value,
+                    _ => place["expires_in_ms"] = value,
+                }
+                json!({
+                    "path": "/token", "from": 10.0 * SECOND * index as f64, "status": 200,
+                    "body": place,
+                })
+            });
+            let played = play(&json!({
+                "lang": language, "texts": texts(language), "status": "waiting", "returnTo": "",
+                "until": 10.0 * SECOND * rows.len() as f64,
+                "answers": answers.collect::<Vec<_>>(),
+            }));
+            let frames = played["frames"].as_array().expect("frames");
+            for (index, row) in rows.iter().enumerate() {
+                let frame = frames.iter().find(|frame| frame["answer"] == index);
+                let frame = frame.unwrap_or_else(|| panic!("{language} {kind}: {index}"));
+                let shown = match kind {
+                    "position" => json!([frame["before"], frame["number"], frame["after"]]),
+                    "wait" => frame["wait_value"].clone(),
+                    "keep" => frame["keep"].clone(),
+                    _ => frame["time"].clone(),
+                };
+                assert_eq!(shown, row[1], "{language} {kind} {}", row[0]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_place_shows_why_nothing_moves_for_as_long_as_nothing_does() {
+    for (key, value, view) in [
+        ("queue_state", json!("paused"), "paused"),
+        ("paused_by", json!("health"), "recovering"),
+        ("opens_in_ms", json!(600_000), "entry_starts"),
+    ] {
+        let mut stopped = waiting(None);
+        stopped[key] = value;
+        stopped["reason"] = json!("the hall is full");
+        let answers = json!([
+            { "path": "/token", "status": 200, "body": stopped },
+            { "path": "/token", "from": 100.0 * SECOND, "status": 200, "body": waiting(Some(600_000)) },
+        ]);
+        let shown = played("waiting", 90.0 * SECOND, &answers);
+        assert_eq!(shown["view"], view);
+        let reason = &shown["elements"]["reason"];
+        assert_eq!(
+            (&reason["hidden"], &reason["textContent"]),
+            (&json!(false), &json!("the hall is full"))
+        );
+        assert!(times(&shown, "GET", "/concert").is_empty(), "the place has it all");
+        let moving = played("waiting", 140.0 * SECOND, &answers);
+        assert_eq!(moving["view"], "waiting");
+        assert_eq!(moving["elements"]["reason"]["hidden"], true);
+        assert_eq!(moving["elements"]["wait_value"]["textContent"], "10 minutes");
+    }
+}
+
+#[test]
+fn the_progress_only_grows() {
+    let at = |ahead: u64| {
+        let mut place = waiting(None);
+        (place["ahead"], place["position"]) = (json!(ahead), json!(ahead + 1));
+        place
+    };
+    let answers = json!([
+        { "path": "/token", "status": 200, "body": at(100) },
+        { "path": "/token", "from": 20.0 * SECOND, "status": 200, "body": at(60) },
+        { "path": "/token", "from": 40.0 * SECOND, "status": 200, "body": at(80) },
+        { "path": "/token", "from": 60.0 * SECOND, "status": 200, "body": at(25) },
+    ]);
+    let scene = |until: f64, kept: &Value| {
+        play(&json!({ "status": "waiting", "until": until, "answers": answers, "kept": kept }))
+    };
+    let progress = |played: &Value| played["elements"]["progress"]["value"].clone();
+    for (until, expected) in [(10.0, 0), (30.0, 40), (50.0, 40), (70.0, 75)] {
+        assert_eq!(progress(&scene(until * SECOND, &json!({}))), expected, "{until} s");
+    }
+    // A page that is loaded again goes on where it was.
+    let kept = scene(70.0 * SECOND, &json!({}))["kept"].clone();
+    assert_eq!(progress(&scene(10.0 * SECOND, &kept)), 75);
+    let icon = scene(70.0 * SECOND, &json!({}))["elements"]["icon"]["href"].clone();
+    assert_eq!(icon, "concert/assets/icon-7-digest.svg");
+}
+
+#[test]
+fn a_visitor_who_was_away_reads_that_the_place_was_kept() {
+    let seen = |at: i64| json!({ "anteroom-place-concert": json!({ "ticket": 7, "seen": at }).to_string() });
+    let detail = |kept: Value| {
+        let answers = json!([{ "path": "/token", "status": 200, "body": waiting(None) }]);
+        let scene =
+            json!({ "status": "waiting", "until": SECOND, "answers": answers, "kept": kept });
+        play(&scene)["elements"]["detail"]["textContent"].clone()
+    };
+    assert_eq!(detail(seen(-600_000)), "Welcome back. Your place was kept.");
+    assert_eq!(detail(seen(-60_000)), "");
+}
+
+#[test]
+fn a_wrong_clock_changes_nothing() {
+    let scene = |clock: f64| {
+        let mut opening = waiting(Some(600_000));
+        opening["opens_in_ms"] = json!(3_600_000);
+        let date = json!({ "date": "Thu, 01 Jan 1970 12:00:00 GMT" });
+        play(&json!({
+            "status": "none", "until": 30.0 * SECOND, "clock": clock,
+            "answers": [
+                { "path": "/tokens", "status": 201, "headers": date, "body": opening },
+                { "path": "/token", "status": 200, "headers": date, "body": opening },
+            ],
+        }))
+    };
+    let right = scene(0.0);
+    assert_ne!(right["frames"][0]["since"], "", "{right}");
+    for hours in [-3.0, 3.0] {
+        let wrong = scene(hours * 3_600.0 * SECOND);
+        for what in ["elements", "title", "view"] {
+            assert_eq!(wrong[what], right[what], "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_screen_reader_hears_at_most_one_change_in_half_a_minute() {
+    let mut paused = waiting(None);
+    paused["queue_state"] = json!("paused");
     let answers = json!([
         { "path": "/token", "status": 200, "body": waiting(None) },
-        { "path": "/concert", "status": 200, "body": state("paused") },
-        { "path": "/concert", "from": 8.0 * SECOND, "status": 200, "body": state("open") },
-        { "path": "/token", "from": 8.0 * SECOND, "status": 200, "body": waiting(Some(5_000)) },
+        { "path": "/token", "from": 5.0 * SECOND, "status": 200, "body": paused },
+        { "path": "/token", "from": 12.0 * SECOND, "status": 200, "body": waiting(None) },
     ]);
-    let hidden = |played: &Value| played["elements"]["notice"]["hidden"].clone();
-    assert_eq!(hidden(&played("waiting", 7.0 * SECOND, &answers)), false);
-    assert_eq!(hidden(&played("waiting", 12.0 * SECOND, &answers)), true, "the line moves again");
-    let turn = json!([
-        { "path": "/token", "status": 200, "body": waiting(None) },
-        { "path": "/concert", "status": 200, "body": state("paused") },
-        { "path": "/token", "from": 8.0 * SECOND, "status": 200, "body": ready },
-    ]);
-    assert_eq!(hidden(&played("waiting", 12.0 * SECOND, &turn)), true, "it is the visitor's turn");
+    let heard = |until: f64| {
+        played("waiting", until * SECOND, &answers)["elements"]["announcement"]["textContent"]
+            .clone()
+    };
+    assert_eq!(heard(2.0), "6 people ahead of you");
+    assert_eq!(heard(29.0), "6 people ahead of you");
+    assert_eq!(heard(40.0), "6 people ahead of you", "the pause is over");
 }
 
 #[test]
 fn a_visit_that_another_tab_finished_is_over_and_has_not_run_out() {
-    for (reason, message) in [("completed", "over"), ("expired", "ended")] {
+    for (reason, message) in [("completed", "finished"), ("expired", "ended"), ("left", "left")] {
         let gone = json!({ "code": "place_gone", "reason": reason });
         let answers = json!([{ "path": "/token", "status": 410, "body": gone }]);
         let played = played("waiting", 12.0 * SECOND, &answers);
-        assert_eq!(played["elements"]["message"]["textContent"], message);
+        assert_eq!(played["view"], message);
     }
 }
 
@@ -384,8 +510,7 @@ fn promise_04_a_cookie_that_is_pushed_out_costs_no_place() {
     assert!(keys(&first).len() >= 2 && key.len() >= 32, "{first}");
     assert!(keys(&first).iter().all(|sent| *sent == key), "{first}");
     let reloaded = play(&json!({
-        "script": SCRIPT, "status": "none", "words": words(), "until": SECOND, "answers": answers,
-        "kept": { KEPT: key },
+        "status": "none", "until": SECOND, "answers": answers, "kept": { KEPT: key },
     }));
     assert_eq!(keys(&reloaded), [key]);
 }
@@ -403,7 +528,7 @@ fn a_place_that_has_ended_takes_its_key_with_it() {
             { "path": "/token", "from": 80.0 * SECOND, "status": 200, "body": waiting(None) },
         ]);
         play(&json!({
-            "script": SCRIPT, "status": status, "words": words(), "returnTo": "", "until": 90.0 * SECOND,
+            "status": status, "returnTo": "", "until": 90.0 * SECOND,
             "answers": answers, "presses": presses, "kept": { KEPT: "the-old-key" }, "others": others,
         }))
     };
@@ -411,7 +536,7 @@ fn a_place_that_has_ended_takes_its_key_with_it() {
         let body = json!({ "code": "place_gone", "reason": reason });
         json!({ "path": "/token", "from": 50.0 * SECOND, "status": 410, "body": body })
     };
-    let again = json!([{ "at": 80.0 * SECOND, "form": "join", "button": "join" }]);
+    let again = json!([{ "at": 80.0 * SECOND, "button": "join" }]);
     for reason in ["completed", "left", "expired", "unclaimed", "evicted", "ended"] {
         let ended = scene("active", gone(reason), json!([]), json!([]));
         assert_eq!(ended["kept"], json!({}), "{reason}");
@@ -422,7 +547,7 @@ fn a_place_that_has_ended_takes_its_key_with_it() {
     }
     // The visitor finished, or the page already knew it at its start.
     let left = json!({ "path": "/token", "from": 50.0 * SECOND, "status": 204 });
-    let finish = json!([{ "at": 55.0 * SECOND, "form": "visit", "button": "finish" }]);
+    let finish = json!([{ "at": 55.0 * SECOND, "button": "finish" }]);
     assert_eq!(scene("active", left, json!([]), finish)["kept"], json!({}));
     assert_eq!(scene("gone", gone("ended"), json!([]), json!([]))["kept"], json!({}));
     // Another tab has joined already: its key is not of the place that ended.

@@ -255,7 +255,7 @@ async fn the_page_works_without_a_store_and_never_joins_by_a_get() {
 
 /// Of what a page says, what a visitor sees.
 fn shown(page: &str) -> &str {
-    let (_, shown) = page.split_once("<p id=\"message\"").expect("a message");
+    let (_, shown) = page.split_once("<h1 id=\"heading\"").expect("a heading");
     shown.split("</main>").next().expect("an end")
 }
 
@@ -279,17 +279,14 @@ async fn without_a_store_the_page_says_to_a_holder_that_the_place_is_kept() {
         assert!(!response.headers().contains_key("set-cookie"), "{method} {path} {step}");
         let page = text(response).await;
         let shown = shown(&page);
-        assert!(
-            shown.contains("Your place is kept. This page tries again automatically."),
-            "{shown}"
-        );
+        assert!(shown.contains("Your place is kept. You do not have to do anything."), "{shown}");
         // By a GET of this same address.
         assert!(page.contains("<noscript><meta http-equiv=\"refresh\" content=\""), "{page}");
         assert!(!page.contains("url="), "{page}");
-        assert!(shown.contains("<form id=\"join\" method=\"post\" action=\"shop"), "{shown}");
-        for form in ["join", "visit"] {
-            let (_, form) = shown.split_once(&format!("<form id=\"{form}\"")).expect("a form");
-            assert!(form.split('>').next().expect("an end").ends_with(" hidden"), "{shown}");
+        for button in ["join", "try_again", "enter", "finish"] {
+            let (_, rest) =
+                shown.split_once(&format!("<button id=\"{button}\"")).expect("a button");
+            assert!(rest.split('>').next().expect("an end").ends_with(" hidden"), "{shown}");
         }
         // The script looks after the place, and joins no other.
         assert!(page.contains("data-status=\"waiting\""), "{page}");

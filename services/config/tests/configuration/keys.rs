@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::defaults::{self, Key};
 
 /// Keys that files and environments out there use, by section. A new key need not be added here.
-const PROMISED: [(&str, &str); 12] = [
+const PROMISED: [(&str, &str); 13] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -37,8 +37,9 @@ const PROMISED: [(&str, &str); 12] = [
         "capacity batch interval pace claim_ttl session_ttl session_max unproven_ttl \
          renew_on_authorize local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at \
          opens_at closes_at joins_per_address places_per_address exempt requests_per_place \
-         public_url return_to_origins return_query pass_preflight on_store_error open_rate open_for title health adaptive",
+         public_url return_to_origins return_query pass_preflight on_store_error open_rate open_for title health adaptive page",
     ),
+    ("queues.*.page", "title message accent background logo_file support_url theme languages"),
     ("queues.*.adaptive", "min_batch max_batch success_target p95_target"),
     ("limits.*", "algorithm limit window shadow on_store_error"),
     ("targets.*", "window threshold min_samples store quorum open_for probes"),
@@ -216,7 +217,9 @@ fn the_shown_values_are_valid() {
     for line in defaults::keys().filter(|line| line.is_example) {
         // A webhook is none without its secret.
         let needs_secret = line.section == "events.*" && line.key == "url";
-        if line.key == "password" || line.key.ends_with("_file") || needs_secret {
+        // Only one of its two names can be set.
+        let is_other_name = line.section == "queues.*" && line.key == "title";
+        if line.key == "password" || line.key.ends_with("_file") || needs_secret || is_other_name {
             continue;
         }
         if line.section != section {

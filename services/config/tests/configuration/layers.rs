@@ -33,7 +33,7 @@ fn the_environment_can_say_everything() {
     );
     let queue = &config.queues["night-sale"];
     assert_eq!((queue.rules.batch, queue.return_query), (Some(1000), true));
-    assert_eq!(queue.title.as_deref(), Some("2027"));
+    assert_eq!(queue.title(), Some("2027"));
     let proxies: Vec<String> =
         config.admission.trusted_proxies.iter().map(ToString::to_string).collect();
     assert_eq!(proxies, ["10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32"]);

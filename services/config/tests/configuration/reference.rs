@@ -115,7 +115,7 @@ fn add_key(page: &mut String, key: &Key) {
     }
     let changes = if *needs_restart { "after a restart" } else { "on reload" };
     *page += &format!("- Takes effect: {changes}\n");
-    if !key.section.ends_with(".adaptive") {
+    if key.section.matches('.').count() < 2 {
         let variable = name.replace('.', "__").to_uppercase();
         *page += &format!("- Variable: `ANTEROOM_{variable}`\n");
     }

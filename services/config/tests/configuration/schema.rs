@@ -60,7 +60,11 @@ fn of_key(key: &Key) -> Value {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Whole => with_bounds("integer", range.as_deref()),
         Kind::Decimal => with_bounds("number", range.as_deref()),
-        Kind::Table => json!({ "type": "object", "additionalProperties": { "type": "integer" } }),
+        Kind::Table => {
+            // What its values are shows in the example.
+            let of = if key.value.contains('"') { "string" } else { "integer" };
+            json!({ "type": "object", "additionalProperties": { "type": of } })
+        }
         Kind::List => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Kind::Duration | Kind::Date | Kind::Text => json!({ "type": "string" }),
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use super::Rules;
 use crate::numbered::numbered;
 
 /// The number of a place: 1, 2, 3 … in the order in which the store saw the joins.
@@ -153,14 +154,12 @@ impl Place {
     /// How long the visitor waits before it polls again.
     ///
     /// In line that is a tenth of the expected wait, or half of the time in which its turn hardly
-    /// comes: as far below the median as the 90th percentile is above it. It is 1 s to 20 s, and at
-    /// most half of the wait and of `claim_ttl`, so that no visitor misses its turn. Without an
-    /// estimate it is 1 s for every 20 that are promoted before.
+    /// comes. It is 1 s to 20 s, and at most half of the wait and of `claim_ttl`, so that no visitor
+    /// misses its turn. Without an estimate it is 1 s for every 20 that are promoted before.
     pub fn poll_after(&self, claim_ttl: Duration) -> Duration {
         let after = match self.standing {
-            Standing::Waiting { wait: Wait::Expected { eta, eta_p90 }, .. } => {
-                let beyond = eta_p90.map_or(eta, |eta_p90| eta_p90.saturating_sub(eta));
-                let surely = eta.saturating_sub(beyond);
+            Standing::Waiting { wait: Wait::Expected { eta, .. }, .. } => {
+                let surely = self.soonest_turn();
                 (eta / 10).max(surely / 2).clamp(SOONEST_POLL, LATEST_POLL).min(eta / 2)
             }
             Standing::Waiting { wait: Wait::Unknown { before }, .. } => {
@@ -171,6 +170,26 @@ impl Place {
             Standing::Active { expires_in } => (expires_in / 2).min(LATEST_POLL),
         };
         after.min(claim_ttl / 2).max(SOONEST_POLL)
+    }
+
+    /// The time in which the turn hardly comes: as far below the expected wait as the 90th
+    /// percentile is above it.
+    fn soonest_turn(&self) -> Duration {
+        let (Some(eta), eta_p90) = self.eta() else { return Duration::ZERO };
+        let beyond = eta_p90.map_or(eta, |eta_p90| eta_p90.saturating_sub(eta));
+        eta.saturating_sub(beyond)
+    }
+
+    /// How long a waiting place is kept if its visitor does not poll; `None` if not waiting. A
+    /// visitor who is called before it is inactive has `claim_ttl` to come back.
+    pub fn kept_unseen(&self, rules: &Rules, opens_in: Option<Duration>) -> Option<Duration> {
+        let Standing::Waiting { .. } = self.standing else { return None };
+        let turn = self.soonest_turn().max(opens_in.unwrap_or_default());
+        Some(if turn < rules.idle_ttl {
+            turn + rules.claim_ttl
+        } else {
+            rules.idle_ttl + rules.keep_ttl
+        })
     }
 
     /// Time until the claim or the session ends; `None` while waiting.
@@ -243,6 +262,25 @@ mod tests {
         assert_eq!(blind(0), 1_000);
         assert_eq!(blind(100), 5_000);
         assert_eq!(blind(1_000_000), 20_000);
+    }
+
+    #[test]
+    fn an_unseen_place_is_kept_until_it_is_called_or_has_been_inactive() {
+        let rules = Rules::default();
+        let kept = |place: &Place, opens_in| {
+            place.kept_unseen(&rules, opens_in).map(|kept| kept.as_secs())
+        };
+        // Called in 290 s at the soonest, with 60 s to enter.
+        assert_eq!(kept(&expects(300_000, Some(310_000)), None), Some(350));
+        // Inactive after 600 s, and for 1 800 s.
+        assert_eq!(kept(&expects(3_600_000, Some(3_700_000)), None), Some(2_400));
+        // It may be called at any moment, or as soon as the queue opens.
+        let unknown = waiting(Wait::Unknown { before: 9 });
+        assert_eq!(kept(&unknown, None), Some(60));
+        assert_eq!(kept(&unknown, Some(Duration::from_secs(30))), Some(90));
+        assert_eq!(kept(&unknown, Some(Duration::from_secs(3_600))), Some(2_400));
+        let ready = Standing::Ready { expires_in: CLAIM_TTL };
+        assert_eq!(kept(&Place { ticket: 1, standing: ready }, None), None);
     }
 
     #[test]

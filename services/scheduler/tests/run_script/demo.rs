@@ -93,7 +93,7 @@ async fn visitors_wait_choose_a_seat_and_make_room_for_the_next() {
         assert_eq!(page.status, 200, "{page:?}");
         page
     };
-    let leads_on = format!("<p id=\"go-on\"><a href=\"{concert}\">");
+    let leads_on = format!("<a id=\"go_on\" href=\"{concert}\">");
     let page = enter(&first);
     assert!(page.html.contains(&leads_on), "the line is empty: {page:?}");
     let page = enter(&second);

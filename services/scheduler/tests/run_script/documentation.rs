@@ -108,19 +108,20 @@ fn curl(arguments: &[&str]) -> String {
 #[tokio::test]
 async fn the_pictures_of_the_documentation_are_of_the_pages() {
     let Some(chromium) = Chromium::find() else { return };
-    let (run, room, concert) = demo().await;
+    let (run, _, concert) = demo().await;
     let shop = chromium.dom(&["--virtual-time-budget=20000", "--lang=en"], &concert).await;
-    // The room has one slot. The last of these waits behind the others.
-    let api = format!("http://{}/v1/queues/concert/tokens", run.address("waiting page"));
-    let mut place = String::new();
-    for _ in 0..12 {
-        place = curl(&["-X", "POST", &api]);
-    }
-    let token = place.split("\"token\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    let cookie = format!("cookie: anteroom_concert={}", token.expect("a token"));
-    let waits = curl(&["-H", "accept-language: en", "-H", &cookie, &room]);
-    assert!(waits.contains("data-status=\"waiting\""), "{waits}");
-    for (name, size, page) in [("shop", "800,420", &shop), ("waiting-page", "412,560", &waits)] {
+    let service = run.address("service port");
+    let waits = |theme: &str| {
+        let query = format!("state=waiting&lang=en&theme={theme}");
+        curl(&[&format!("http://{service}/v1/admin/queues/concert/preview?{query}")])
+    };
+    let (light, dark) = (waits("light"), waits("dark"));
+    for (name, size, page) in [
+        ("shop", "800,720", &shop),
+        ("waiting-page", "412,860", &light),
+        ("waiting-page-dark", "412,860", &dark),
+        ("waiting-page-wide", "1024,860", &light),
+    ] {
         let picture = chromium.picture(size, page).await;
         assert!(picture.starts_with(b"\x89PNG") && picture.len() > 5_000, "{name}");
         if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -1,9 +1,9 @@
 //! The shell around every request on both ports, by the router or by the fast path.
 //!
 //! It gives the request an id, bounds how many run at once and how long each may take, turns a
-//! panic into a problem, marks every answer `no-store`, and times it by route template. It logs
-//! templates, ids and what went wrong on our side: never path parameters, queries, headers or
-//! bodies.
+//! panic into a problem, marks every answer `no-store` that is not a file, and times it by route
+//! template. It logs templates, ids and what went wrong on our side: never path parameters,
+//! queries, headers or bodies.
 
 mod ids;
 mod in_flight;
@@ -225,7 +225,7 @@ impl RequestContext {
         let Self { shell, route, method, started, id, traceparent, cors, in_flight } = self;
         drop(in_flight);
         let headers = response.headers_mut();
-        headers.insert(CACHE_CONTROL, NO_STORE);
+        headers.entry(CACHE_CONTROL).or_insert(NO_STORE);
         if let Some(cors) = cors {
             cors.mark(headers);
         }

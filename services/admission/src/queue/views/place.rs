@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Place, SOONEST_POLL, Standing};
+use anteroom_core::queue::{Place, Rules, SOONEST_POLL, Snapshot, Standing};
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
@@ -11,7 +11,9 @@ use rand::Rng as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::queue::{PausedBy, StateView, opens_in, paused_by};
 use crate::durations::{millis, whole_seconds};
+use crate::latest::Seen;
 
 /// The status of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -61,6 +63,21 @@ pub struct PlaceView<'a> {
     /// Milliseconds until the turn or the session ends; absent while waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
+    /// How long the place is kept at least if you do not poll; absent if not waiting. The queue
+    /// can call you before you are inactive: then `claim_ttl` is what is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_ms: Option<u64>,
+    /// The state of the queue. It and the next three are at most 1 s old while Redis is up.
+    pub queue_state: StateView,
+    /// As in the state of the queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_by: Option<PausedBy>,
+    /// The operator's reason for the state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Milliseconds until visitors are admitted (`opens_at`); null once open.
+    #[schema(required = true)]
+    pub opens_in_ms: Option<u64>,
     /// The name of the queue.
     pub queue: &'a str,
     /// The token of the place. Only in the answer to a join; browsers get it as a cookie instead.
@@ -68,9 +85,46 @@ pub struct PlaceView<'a> {
     pub token: Option<String>,
 }
 
+/// What a place shows of its queue.
+#[derive(Debug)]
+pub struct PlaceQueue {
+    pub state: StateView,
+    pub paused_by: Option<PausedBy>,
+    pub reason: Option<String>,
+    pub opens_in: Option<Duration>,
+    pub kept_unseen: Option<Duration>,
+}
+
+impl PlaceQueue {
+    /// By the newest snapshot of the queue.
+    pub fn new(place: &Place, seen: &Seen<Snapshot>) -> Self {
+        let Snapshot { state, reason, rules, .. } = &seen.snapshot;
+        let opens_in = opens_in(seen, rules.opens_at);
+        Self {
+            state: (*state).into(),
+            paused_by: paused_by(&seen.snapshot),
+            reason: reason.clone(),
+            opens_in,
+            kept_unseen: place.kept_unseen(rules, opens_in),
+        }
+    }
+
+    /// Before this process has read the queue.
+    pub fn unread(place: &Place, rules: &Rules) -> Self {
+        Self {
+            state: StateView::Open,
+            paused_by: None,
+            reason: None,
+            opens_in: None,
+            kept_unseen: place.kept_unseen(rules, None),
+        }
+    }
+}
+
 impl<'a> PlaceView<'a> {
-    /// The place of `queue` as its holder reads it; each view has its own jitter of `poll_after`.
-    pub fn new(queue: &'a str, place: &Place, claim_ttl: Duration) -> Self {
+    /// The place of `queue`, which is in `state`, as its holder reads it; each view has its own
+    /// jitter of `poll_after`.
+    pub fn new(queue: &'a str, place: &Place, claim_ttl: Duration, state: PlaceQueue) -> Self {
         let poll_after = jittered(place.poll_after(claim_ttl), rand::rng().random());
         let (position, (eta, eta_p90)) = (place.position(), place.eta());
         Self {
@@ -82,6 +136,11 @@ impl<'a> PlaceView<'a> {
             eta_p90_ms: eta_p90.map(millis),
             poll_after_ms: millis(poll_after),
             expires_in_ms: place.expires_in().map(millis),
+            keep_ms: state.kept_unseen.map(millis),
+            queue_state: state.state,
+            paused_by: state.paused_by,
+            reason: state.reason,
+            opens_in_ms: state.opens_in.map(millis),
             queue,
             token: None,
         }
@@ -95,7 +154,10 @@ impl<'a> PlaceView<'a> {
     /// The answer that carries the place.
     pub fn response(&self, status: StatusCode) -> Response {
         // Strings and numbers only: this cannot fail.
-        let body = serde_json::to_vec(self).unwrap_or_default();
+        let mut body = Vec::with_capacity(512);
+        if serde_json::to_writer(&mut body, self).is_err() {
+            body.clear();
+        }
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         let headers = response.headers_mut();
@@ -134,7 +196,12 @@ mod tests {
 
     #[test]
     fn the_body_is_the_place_of_the_interface() {
-        let view = PlaceView::new("concert", &waiting(3, 60_000), CLAIM_TTL);
+        let place = waiting(3, 60_000);
+        let state = PlaceQueue {
+            reason: Some("a break".to_owned()),
+            ..PlaceQueue::unread(&place, &Rules::default())
+        };
+        let view = PlaceView::new("concert", &place, CLAIM_TTL, state);
         let mut value = serde_json::to_value(&view).expect("JSON");
         let poll_after = value["poll_after_ms"].take().as_u64().expect("a number");
         assert!((4_800..=6_000).contains(&poll_after));
@@ -142,7 +209,9 @@ mod tests {
             value,
             serde_json::json!({
                 "status": "waiting", "ticket": 13, "position": 3, "ahead": 2, "eta_ms": 60_000,
-                "eta_p90_ms": 120_000, "poll_after_ms": null, "queue": "concert",
+                "eta_p90_ms": 120_000, "poll_after_ms": null, "keep_ms": 60_000,
+                "queue_state": "open", "reason": "a break", "opens_in_ms": null,
+                "queue": "concert",
             })
         );
         let response = view.response(StatusCode::CREATED);

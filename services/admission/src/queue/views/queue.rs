@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::durations::{millis, moment};
+use crate::latest::Seen;
 
 /// The state of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -101,6 +102,12 @@ impl<'a> QueueView<'a> {
             age_ms: millis(age),
         }
     }
+}
+
+/// How long it is until this moment (in seconds since 1970), by the clock of Redis.
+pub fn opens_in(seen: &Seen<Snapshot>, at: Option<u64>) -> Option<Duration> {
+    let now = Duration::from_micros(seen.redis_time_us());
+    Duration::from_secs(at?).checked_sub(now).filter(|left| !left.is_zero())
 }
 
 /// What pauses the queue besides its state, by a snapshot.

@@ -1,35 +1,61 @@
-//! The waiting page: plain, and working without a script.
+//! The waiting page, which works without a script.
 //!
-//! A GET never joins. Without JavaScript a button joins and `meta refresh` keeps the page current;
-//! with it the page joins by itself, follows its place by events, takes the turn and goes on to
-//! `return_to`. Without a `return_to` the page itself is where the visit is: it says how long it
-//! lasts, and has a button that finishes. All that comes from outside is escaped, and the
-//! Content-Security-Policy lets nothing run but the one script and the one style whose digests it
-//! names.
+//! A GET never joins. Without JavaScript a button joins and `meta refresh` keeps the page current.
+//! With it the page joins by itself, follows its place by events, takes the turn and goes on to
+//! `return_to`. Without a `return_to` the visit is on the page itself: it shows the time left, and
+//! has a button that finishes. All that comes from outside is escaped. The Content-Security-Policy
+//! lets nothing run but the scripts that it names.
 
+mod assets;
+mod colours;
+mod languages;
+pub mod preview;
 mod render;
-mod words;
+mod views;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use anteroom_config::PageConfig;
 use anteroom_core::queue::{GoneReason, PlaceId};
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
+use http::header::{HOST, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 
-use self::render::{Page, PageState};
-use self::words::Words;
+use self::assets::Assets;
+use self::languages::Language;
+use self::render::Page;
+use self::views::View;
 use super::calls::{held, is_strong_key};
 use super::return_to::with_return_to;
-use super::views::queue::{StateView, paused_by};
+use super::views::queue::{StateView, opens_in};
 use super::visitor::{Held, Visitor};
 use super::visits;
 use crate::app::App;
 use crate::durations::whole_seconds;
-use crate::http::extract::whole_body;
+use crate::http::extract::{At, whole_body};
 use crate::problem::{Code, Problem};
+use crate::queue::state::QueueState;
+
+/// What the page of one queue is made of.
+#[derive(Debug)]
+pub struct QueuePage {
+    assets: Assets,
+    /// The languages that it can have; the first is the fallback.
+    languages: Vec<&'static Language>,
+}
+
+impl QueuePage {
+    pub fn new(config: &PageConfig) -> Self {
+        let chosen = config.languages.iter().filter_map(|it| Language::named(it.tag()));
+        let mut languages: Vec<_> = chosen.collect();
+        if languages.is_empty() {
+            languages.extend(Language::all());
+        }
+        Self { assets: Assets::new(config, config.theme), languages }
+    }
+}
 
 /// Show the waiting page.
 #[utoipa::path(
@@ -39,6 +65,7 @@ use crate::problem::{Code, Problem};
         ("over" = Option<String>, Query,
             description = "the finish button leads here: a visitor without a place reads that the \
                 visit is over"),
+        ("lang" = Option<String>, Query, example = "ja"),
     ),
     security((), ("cookie" = [])),
     responses(
@@ -48,15 +75,12 @@ use crate::problem::{Code, Problem};
     ),
 )]
 pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
-    let shown = match &visitor.held {
-        Held::Valid(_) => look(&visitor).await,
-        Held::Nothing | Held::Forged if is_over(&uri) => PageState::Over,
-        Held::Nothing | Held::Forged if is_closed(&visitor) => {
-            PageState::Refused(Code::QUEUE_CLOSED)
-        }
-        Held::Nothing | Held::Forged => PageState::NoPlace,
+    let view = match &visitor.held {
+        Held::Valid(_) => look(&visitor, &uri).await,
+        Held::Nothing | Held::Forged if is_over(&uri) => View::finished(),
+        Held::Nothing | Held::Forged => without_place(&visitor),
     };
-    let mut response = answer(&visitor, &uri, Words::of(&headers), &shown);
+    let mut response = answer(&visitor, &uri, &headers, &view);
     if visitor.held == Held::Forged
         && let Some(cookie) = visitor.no_cookie()
     {
@@ -65,25 +89,58 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
     response
 }
 
-/// Whether a join would be refused, as far as is known.
-fn is_closed(visitor: &Visitor) -> bool {
-    visitor
-        .queue
-        .latest
-        .get()
-        .is_some_and(|seen| StateView::from(seen.snapshot.state) == StateView::Closed)
+/// Get a file of the waiting page.
+///
+/// The name of a file has the digest of its content, so it never changes: keep it for ever.
+#[utoipa::path(
+    get, path = "/queues/{queue}/assets/{file}", tag = "page", operation_id = "asset",
+    responses(
+        (status = 200, description = "the file", content(
+            (String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"),
+            (String = "image/png"),
+        )),
+        (status = "default", description = "a problem", body = crate::problem::ProblemBody<'static>,
+            content_type = "application/problem+json"),
+    ),
+)]
+pub async fn asset(
+    At(queue): At<QueueState>,
+    Path(names): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (_, file) = names;
+    queue.page.assets.answer(&file, &headers).ok_or_else(|| Problem::new(Code::NOT_FOUND))
 }
 
-async fn look(visitor: &Visitor) -> PageState {
+/// Whether a visitor without a place could join, as far as is known.
+fn without_place(visitor: &Visitor) -> View {
+    let view = visitor.queue.latest.map(|seen| {
+        let reason = seen.snapshot.reason.clone();
+        match StateView::from(seen.snapshot.state) {
+            StateView::Closed => match opens_in(seen, seen.snapshot.rules.joins_at) {
+                Some(joins_in) => View::not_open(joins_in, reason),
+                None => View::closed(reason),
+            },
+            _ => View::no_place(reason),
+        }
+    });
+    view.unwrap_or_else(|| View::no_place(None))
+}
+
+async fn look(visitor: &Visitor, uri: &Uri) -> View {
     let place = async {
         let of = visitor.holder()?.place;
         visits::place(&visitor.queue, of).await
     };
     match place.await {
-        Ok(place) => PageState::Place(visits::view(&visitor.queue, &place).into()),
-        Err(problem) if problem.gone_reason() == Some(GoneReason::Completed) => PageState::Over,
-        Err(problem) if problem.code() == Code::PLACE_GONE => PageState::Gone,
-        Err(problem) => PageState::Kept(problem.retry_delay()),
+        Ok(place) => {
+            let leads_on = wanted(visitor, uri).is_some();
+            View::place(&visits::view(&visitor.queue, &place), leads_on)
+        }
+        Err(problem) if problem.code() == Code::PLACE_GONE => {
+            View::ended(problem.gone_reason().unwrap_or(GoneReason::Ended))
+        }
+        Err(problem) => View::kept(problem.retry_delay()),
     }
 }
 
@@ -117,11 +174,10 @@ pub async fn join(
     if visitor.held == Held::Forged {
         return Ok(back(&visitor, &uri, visitor.no_cookie()));
     }
-    let words = Words::of(request.headers());
     let (parts, body) = request.into_parts();
     let form = whole_body(&parts.headers, body, &app).await?;
     if let Some(step) = FormStep::of(&form) {
-        return visit(&visitor, &uri, words, step).await;
+        return visit(&visitor, &uri, &parts.headers, step).await;
     }
     let joined = match held(&visitor).await {
         Ok(Some(held)) => Ok(held),
@@ -129,7 +185,7 @@ pub async fn join(
             .await
             .map(|joined| (joined, None)),
         Err(problem) if problem.code() == Code::ASSERTION_MISSING => Err(problem),
-        Err(problem) => return Ok(kept(&visitor, &uri, words, &problem)),
+        Err(problem) => return Ok(kept(&visitor, &uri, &parts.headers, &problem)),
     };
     match joined {
         Ok((joined, visitor_id)) => {
@@ -139,25 +195,38 @@ pub async fn join(
         Err(problem) => Ok(match wanted(&visitor, &uri) {
             // Where the visitor came from, the backend can sign a new identity.
             Some(to) if problem.code() == Code::ASSERTION_MISSING => see(&to, None),
-            _ => failed(&visitor, &uri, words, &problem, &PageState::Refused(problem.code())),
+            _ => failed(&visitor, &uri, &parts.headers, &problem, &refused(&visitor, &problem)),
         }),
     }
 }
 
+/// Why a join did not work.
+fn refused(visitor: &Visitor, problem: &Problem) -> View {
+    let reason = visitor.queue.latest.map(|seen| seen.snapshot.reason.clone());
+    match problem.code() {
+        // It may not have opened yet.
+        Code::QUEUE_CLOSED => match without_place(visitor) {
+            view if view.clock.is_some() => view,
+            _ => View::closed(reason.flatten()),
+        },
+        code => View::refused(code),
+    }
+}
+
 /// The page that says that the place is kept, whatever else did not work.
-fn kept(visitor: &Visitor, uri: &Uri, words: &'static Words, problem: &Problem) -> Response {
-    failed(visitor, uri, words, problem, &PageState::Kept(problem.retry_delay()))
+fn kept(visitor: &Visitor, uri: &Uri, headers: &HeaderMap, problem: &Problem) -> Response {
+    failed(visitor, uri, headers, problem, &View::kept(problem.retry_delay()))
 }
 
 /// The page that says what did not work.
 fn failed(
     visitor: &Visitor,
     uri: &Uri,
-    words: &'static Words,
+    headers: &HeaderMap,
     problem: &Problem,
-    shown: &PageState,
+    view: &View,
 ) -> Response {
-    let mut response = answer(visitor, uri, words, shown);
+    let mut response = answer(visitor, uri, headers, view);
     *response.status_mut() = problem.code().status();
     if let Some(after) = problem.retry_delay() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
@@ -170,6 +239,7 @@ fn failed(
 enum FormStep {
     Claim,
     Finish,
+    Leave,
 }
 
 impl FormStep {
@@ -178,6 +248,7 @@ impl FormStep {
         match &*step {
             "claim" => Some(Self::Claim),
             "finish" => Some(Self::Finish),
+            "leave" => Some(Self::Leave),
             _ => None,
         }
     }
@@ -188,7 +259,7 @@ impl FormStep {
 async fn visit(
     visitor: &Visitor,
     uri: &Uri,
-    words: &'static Words,
+    headers: &HeaderMap,
     step: FormStep,
 ) -> Result<Response, Problem> {
     let done = match (&visitor.held, step) {
@@ -196,17 +267,21 @@ async fn visit(
         (_, FormStep::Claim) => {
             visits::claim(&visitor.queue, visitor.holder()?.place).await.map(drop)
         }
-        (_, FormStep::Finish) => visits::leave(&visitor.queue, visitor.holder()?.place).await,
+        (_, FormStep::Finish | FormStep::Leave) => {
+            visits::leave(&visitor.queue, visitor.holder()?.place).await
+        }
     };
     match (done, step) {
         (Err(problem), _) if !matches!(problem.code(), Code::NOT_READY | Code::PLACE_GONE) => {
-            Ok(kept(visitor, uri, words, &problem))
+            Ok(kept(visitor, uri, headers, &problem))
         }
         (_, FormStep::Claim) => Ok(back(visitor, uri, None)),
         (_, FormStep::Finish) => {
             let over = format!("{}?{OVER}", visitor.queue.name());
             Ok(see(&over, visitor.no_cookie()))
         }
+        // The cookie stays: with it the page shows that the visitor has left.
+        (_, FormStep::Leave) => Ok(back(visitor, uri, None)),
     }
 }
 
@@ -221,21 +296,27 @@ pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
     is_strong_key(key.as_bytes()).then_some(key)
 }
 
-fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &PageState) -> Response {
+fn answer(visitor: &Visitor, uri: &Uri, headers: &HeaderMap, view: &View) -> Response {
     let queue = &visitor.queue;
     let return_to = wanted(visitor, uri);
-    let seen = queue.latest.get();
-    let snapshot = seen.as_ref().map(|seen| &seen.snapshot);
+    let languages = queue.page.languages.as_slice();
+    let chosen = chosen_language(uri, languages);
+    let language = chosen.unwrap_or_else(|| Language::preferred(headers, languages));
+    let address = |language: Option<&Language>| {
+        here(queue.name(), return_to.as_deref(), language.map(|language| language.tag))
+    };
     let page = Page {
         queue: queue.name(),
-        title: queue.config.title.as_deref(),
-        words,
-        state: snapshot.map_or(StateView::Open, |snapshot| snapshot.state.into()),
-        paused_by: snapshot.and_then(paused_by),
-        reason: snapshot.and_then(|snapshot| snapshot.reason.as_deref()),
-        action: &here(queue.name(), return_to.as_deref()),
+        config: &queue.config,
+        language,
+        languages,
+        in_language: &|language| address(Some(language)),
+        action: &address(chosen),
         return_to: return_to.as_deref(),
-        shown,
+        assets: &queue.page.assets,
+        host: headers.get(HOST).and_then(|host| host.to_str().ok()),
+        view,
+        has_script: false,
     };
     let mut response = page.response();
     if let Some(after) = page.refresh() {
@@ -244,9 +325,19 @@ fn answer(visitor: &Visitor, uri: &Uri, words: &'static Words, shown: &PageState
     response
 }
 
+/// The language that the visitor chose on the page.
+fn chosen_language(uri: &Uri, offered: &[&'static Language]) -> Option<&'static Language> {
+    let query = uri.query().unwrap_or_default().as_bytes();
+    let (_, tag) = url::form_urlencoded::parse(query).find(|(name, _)| name == "lang")?;
+    offered.iter().find(|language| language.tag == tag).copied()
+}
+
 /// Back to the page, by a GET.
 fn back(visitor: &Visitor, uri: &Uri, cookie: Option<HeaderValue>) -> Response {
-    see(&here(visitor.queue.name(), wanted(visitor, uri).as_deref()), cookie)
+    let language = chosen_language(uri, &visitor.queue.page.languages);
+    let return_to = wanted(visitor, uri);
+    let tag = language.map(|language| language.tag);
+    see(&here(visitor.queue.name(), return_to.as_deref(), tag), cookie)
 }
 
 /// To another page, by a GET.
@@ -262,8 +353,14 @@ fn see(to: &str, cookie: Option<HeaderValue>) -> Response {
 }
 
 /// This page, seen from itself: whatever host and path the visitor came by, the cookie is there.
-fn here(queue: &str, return_to: Option<&str>) -> String {
-    with_return_to(queue.to_owned(), return_to)
+fn here(queue: &str, return_to: Option<&str>, language: Option<&str>) -> String {
+    let mut page = with_return_to(queue.to_owned(), return_to);
+    if let Some(language) = language {
+        page.push(if return_to.is_some() { '&' } else { '?' });
+        page.push_str("lang=");
+        page.push_str(language);
+    }
+    page
 }
 
 /// In the page's address: the visit that was here is over.

@@ -4,67 +4,237 @@
   // by two tabs or after a lost answer, one join. It is kept until the place has ended: if the cookie is lost (a
   // page of another host of the site can push it out of the jar), the same key gets the same place.
   const room = document.getElementById("room");
-  const { queue, returnTo } = room.dataset;
-  const words = JSON.parse(room.dataset.words);
-  const api = "../v1/queues/" + encodeURIComponent(queue);
+  const { queue, returnTo, icon } = room.dataset;
+  const views = /* views.json */ {};
+  const texts = JSON.parse(document.getElementById("texts").textContent);
+  const lang = document.documentElement.lang;
   const title = document.title;
-  const keyName = "anteroom-key-" + queue;
-  let source = null;
-  let timer = 0;
-  let turn = false;
-
+  const api = "../v1/queues/" + encodeURIComponent(queue);
   const element = (id) => document.getElementById(id);
-  // What is said already is not read out again.
-  const say = (id, text) => {
-    if (element(id).textContent !== text) element(id).textContent = text;
-  };
-  const show = (message, detail = "") => {
-    say("message", message);
-    say("detail", detail);
-  };
-  const offer = (join, goOn, visit = "") => {
-    const focused = document.activeElement;
-    element("join").hidden = !join;
-    element("go-on").hidden = !goOn;
-    element("visit").hidden = !visit;
-    for (const step of ["enter", "finish"]) element(step).hidden = step !== visit;
-    // Whoever pressed a button that is gone now goes on from what the page says.
-    if (focused && focused.closest("[hidden]")) element("message").focus();
-  };
 
-  // A browser may deny both stores.
+  // ---- stores: a browser may deny both ----
+
   const storage = (act, which = "localStorage") => {
     try { return act(window[which]); } catch { return null; }
   };
-  const keptKey = () => storage((s) => s.getItem(keyName));
+  const stored = (name) => storage((s) => s.getItem(`anteroom-${name}-${queue}`));
+  const store = (name, value) => storage((s) => {
+    if (value === null) s.removeItem(`anteroom-${name}-${queue}`);
+    else s.setItem(`anteroom-${name}-${queue}`, value);
+  });
   // The key that this tab knows of: another tab may have joined with a newer one.
-  let ownKey = keptKey();
+  let ownKey = stored("key");
   const key = () => {
-    ownKey = keptKey() || ownKey;
+    ownKey = stored("key") || ownKey;
     if (!ownKey) {
       const bytes = crypto.getRandomValues(new Uint8Array(24));
       ownKey = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
     }
-    storage((s) => s.setItem(keyName, ownKey));
+    store("key", ownKey);
     return ownKey;
   };
   // The place of this key has ended.
   const forgetKey = () => {
-    if (keptKey() === ownKey) storage((s) => s.removeItem(keyName));
+    if (stored("key") === ownKey) store("key", null);
     ownKey = null;
+    store("place", null);
   };
 
-  const call = (method, path, headers = {}) =>
-    fetch(api + path, { method, headers, credentials: "same-origin", cache: "no-store" });
+  // What the page knows of the place beside the answers: when it joined (the server's time), and from where it
+  // started, for a progress that only grows. It belongs to one ticket.
+  const memory = (ticket) => {
+    let known = null;
+    try { known = JSON.parse(stored("place")); } catch { /* somebody else's */ }
+    return known && known.ticket === ticket ? known : { ticket };
+  };
+
+  // ---- what is shown ----
+
+  const decimal = new Intl.NumberFormat(lang);
+  const twoDigits = new Intl.NumberFormat(lang, { minimumIntegerDigits: 2, useGrouping: false });
+  const plural = new Intl.PluralRules(lang);
+  const text = (name, { n = 0, ...rest } = {}) => {
+    const forms = texts[name];
+    const found = typeof forms === "string" ? forms : (forms[plural.select(n)] ?? forms.other);
+    return found
+      .replace("{n}", decimal.format(n))
+      .replace("{low}", () => decimal.format(rest.low))
+      .replace("{time}", () => rest.time);
+  };
+
+  // Rounded up: nothing is promised too early. The page without a script does the same (a table holds the two
+  // together).
+  const duration = (ms) => {
+    const minutes = Math.ceil(ms / 60000);
+    return minutes <= 120 ? text("minutes", { n: minutes }) : text("hours", { n: Math.ceil(minutes / 30) / 2 });
+  };
+  const wait = (ms, most) => {
+    if (ms === null) return text("wait_unknown");
+    const [low, high] = [ms, Math.max(ms, most ?? ms)].map((it) => Math.max(1, Math.ceil(it / 60000)));
+    if (high === 1) return ms <= 30000 ? text("wait_short") : duration(ms);
+    if (low === high) return duration(60000 * high);
+    if (high <= 120) return text("minutes_range", { low, n: high });
+    const [from, to] = [low, high].map((it) => Math.ceil(it / 30) / 2);
+    return from === to ? duration(60000 * high) : text("hours_range", { low: from, n: to });
+  };
+  const countdown = (ms) => {
+    const seconds = Math.ceil(ms / 1000);
+    if (seconds >= 86400) return duration(ms);
+    const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+    const [first, ...rest] = parts[0] ? parts : parts.slice(1);
+    return [decimal.format(first), ...rest.map((part) => twoDigits.format(part))].join(":");
+  };
+  const keep = (ms) => {
+    const minutes = Math.floor(ms / 60000);
+    if (minutes < 2) return null;
+    return minutes <= 120 ? text("keep_minutes", { n: minutes }) : text("keep_hours", { n: Math.floor(minutes / 60) });
+  };
+
+  // An element that says it already is left alone.
+  const say = (id, words) => {
+    if (element(id).textContent !== words) element(id).textContent = words;
+  };
+  const offer = (id, shown) => { element(id).hidden = !shown; };
+  // With a text it is shown, and without one it is not.
+  const fill = (id, words) => {
+    offer(id, Boolean(words));
+    if (words) say(id, words);
+  };
+
+  // A screen reader hears of a change, and not more often than twice a minute.
+  let announced = -Infinity;
+  let announcing = 0;
+  const announce = (words) => {
+    clearTimeout(announcing);
+    announcing = setTimeout(() => {
+      announced = performance.now();
+      say("announcement", words);
+    }, Math.max(0, announced + 30000 - performance.now()));
+  };
+
+  let ticking = 0;
+  const stopClock = () => {
+    clearTimeout(ticking);
+    ticking = 0;
+  };
+  // Counts down by a clock that no one can set.
+  const startClock = (ms, done) => {
+    stopClock();
+    const end = performance.now() + ms;
+    const tick = () => {
+      const left = Math.max(0, end - performance.now());
+      say("time", countdown(left));
+      const step = left > 86400000 ? 60000 : 1000;
+      if (left > 0) ticking = setTimeout(tick, Math.min(step, left));
+      else if (done) done();
+    };
+    tick();
+  };
+
+  const buttons = ["join", "try_again", "enter", "finish", "go_on", "notify"];
+  const advices = ["no_reload"];
+  let heading = null;
+  // Shows one of the views. `at` has its values: position, wait, keep_ms, reason, since, back, why and clock, the
+  // milliseconds that its countdown has left, with `done` for its end.
+  function show(name, at = {}) {
+    const view = views[name];
+    const shown = new Set(view.show);
+    room.dataset.view = name;
+    room.dataset.tone = view.tone ?? "calm";
+    const words = view.heading === "ahead" && at.position === 1 ? text("next") : text(view.heading, { n: at.position - 1 });
+    // Some languages write "one" and "two" as words.
+    const count = view.heading === "ahead" && at.position > 1 ? decimal.format(at.position - 1) : null;
+    const [before, after] = words.split(count);
+    say("before", before.trim());
+    say("number", after === undefined ? "" : count);
+    say("after", (after ?? "").trim());
+    const details = (view.detail ?? []).map((it) => (it === "why" ? at.why && text("ended_" + at.why) : text(it)));
+    say("detail", [at.back && text("back"), ...details].filter(Boolean).join(" "));
+    fill("reason", shown.has("reason") ? at.reason : "");
+    const hasClock = view.clock && at.clock !== undefined;
+    offer("clock", hasClock);
+    if (hasClock) {
+      say("clock_label", text(view.clock));
+      startClock(at.clock, at.done);
+    } else stopClock();
+    offer("progress", shown.has("progress"));
+    if (shown.has("progress")) element("progress").value = at.progress ?? 0;
+    offer("wait", shown.has("wait"));
+    if (shown.has("wait")) say("wait_value", at.wait);
+    fill("ahead", shown.has("ahead") && at.position > 0 && (at.position === 1 ? text("next") : text("ahead", { n: at.position - 1 })));
+    fill("since", shown.has("since") && at.since && text("since", { time: timeOfDay(at.since) }));
+    fill("keep", shown.has("keep") && keep(at.keep_ms ?? 0));
+    for (const id of advices) offer(id, shown.has(id));
+    fill("turn", shown.has("turn") && text(returnTo ? "turn_leads_on" : "turn_here"));
+    const focused = document.activeElement;
+    for (const id of buttons) offer(id, shown.has(id));
+    offer("notify", shown.has("notify") && mayNotify());
+    offer("leave", shown.has("leave"));
+    if (!shown.has("leave")) element("leave").open = false;
+    fill("notified", shown.has("notify") && notified);
+    document.title = at.mark ? `${at.mark} ${title}` : title;
+    element("icon").href = icon.replace(/0(?=-)/, at.icon ?? 0);
+    if (words !== heading) {
+      heading = words;
+      announce(words);
+    }
+    // Whoever pressed a button that is gone now goes on from what the page says.
+    if (focused && focused.closest("[hidden]")) element("heading").focus();
+  }
+  const timeOfDay = (ms) => new Intl.DateTimeFormat(lang, { timeStyle: "short" }).format(ms);
+
+  // ---- a notification, for those who ask for one ----
+
+  let notified = "";
+  let sound = null;
+  const mayNotify = () => !notified && ("Notification" in window || "AudioContext" in window);
+  element("notify").addEventListener("click", async () => {
+    // Only a click may start a sound.
+    try { sound = new AudioContext(); } catch { sound = null; }
+    const allowed = "Notification" in window && (await Notification.requestPermission()) === "granted";
+    notified = text(allowed ? "notify_on" : "notify_sound");
+    offer("notify", false);
+    fill("notified", notified);
+  });
+  const notify = () => {
+    if (!notified) return;
+    if (sound) {
+      for (const at of [0, 0.25, 0.5]) {
+        const tone = sound.createOscillator();
+        const volume = sound.createGain();
+        volume.gain.value = 0.2;
+        tone.frequency.value = 880;
+        tone.connect(volume).connect(sound.destination);
+        tone.start(sound.currentTime + at);
+        tone.stop(sound.currentTime + at + 0.15);
+      }
+    }
+    if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
+    try {
+      const note = new Notification(title, { body: text("notification"), tag: "anteroom-" + queue, lang });
+      note.onclick = () => { window.focus(); note.close(); };
+    } catch { /* some phones have the class and no notifications of pages */ }
+  };
+
+  // ---- calls, and when to make the next one ----
+
+  const call = async (method, path, headers = {}) => {
+    const response = await fetch(api + path, { method, headers, credentials: "same-origin", cache: "no-store" });
+    setClock(response);
+    return response;
+  };
   const problem = async (response) => response.json().catch(() => ({}));
+  let timer = 0;
+  let next = null;
   // A timer counts in 31 bits, and fires at once when asked for more.
   const LONGEST = 2 ** 31 - 1;
   const later = (act, ms) => {
     clearTimeout(timer);
+    next = act;
     const step = Math.min(ms, LONGEST);
     timer = setTimeout(() => {
       if (ms > step) later(act, ms - step);
-      else act().catch(() => later(act, backOff()));
+      else attempt(act);
     }, step);
   };
   // After a failure: as long as the answer says, and at least twice as long as after the one before, from
@@ -81,73 +251,61 @@
   };
   const backOff = (response = null, why = {}) => {
     const own = Math.min(1000 * 2 ** failures++, 20000) * (0.5 + Math.random());
-    return Math.max(own, why.retry_after_ms || told(response));
+    return Math.max(own, why.retry_after_ms || delayOf(response));
   };
-  // What a gateway says when admission does not answer is the same for everybody.
-  const told = (response) => {
+  // What a gateway says when admission does not answer is the same for all.
+  const delayOf = (response) => {
     const header = response && response.headers.get("retry-after");
     if (!header) return 0;
-    const ms = Number.isNaN(Number(header)) ? Date.parse(header) - Date.now() : 1000 * header;
+    const ms = Number.isNaN(Number(header)) ? Date.parse(header) - now() : 1000 * header;
     return ms > 0 ? ms * (1 + Math.random() / 2) : 0;
   };
-  const refusals = { queue_full: words.full, queue_closed: words.closed, join_limited: words.limited };
-
-  // Rounded up, as the page without a script does it (a table holds the two together).
-  const wait = (ms) => {
-    const minutes = Math.ceil(ms / 60000);
-    if (ms <= 30000) return words.wait[0];
-    if (minutes === 1) return words.wait[1];
-    if (minutes <= 120) return words.wait[2].replace("{}", minutes);
-    return words.wait[3].replace("{}", Math.ceil(minutes / 30) / 2);
+  // The server's clock: that of a phone may be wrong.
+  let serverTime = Number(room.dataset.now) - performance.now();
+  const now = () => serverTime + performance.now();
+  const setClock = (response) => {
+    const date = Date.parse(response.headers.get("date"));
+    if (date) serverTime = date - performance.now();
   };
-  const timeLeft = (ms) => {
-    const seconds = Math.ceil(ms / 1000);
-    const [hours, ...rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
-    const clock = (hours ? [hours, ...rest] : rest).map((part, index) => String(part).padStart(index && 2, "0"));
-    return words.left.replace("{}", clock.join(":"));
+  // An answer that is none, or one of a server in trouble, to a visitor with a place. One is no reason for alarm.
+  const failedCall = (act, response = null, why = {}) => {
+    const after = backOff(response, why);
+    if (failures >= 25) show("unreachable");
+    else if (navigator.onLine === false) show("offline");
+    else if (failures > 1 || response) show("busy_kept");
+    later(act, after);
   };
-  const number = (position) =>
-    words.number.replace("{}", String(position).replace(/\B(?=(\d{3})+$)/g, words.thousands));
+  const attempt = (act) => act().catch(() => failedCall(act));
+  const tryNow = () => later(next ?? poll, 1);
+  addEventListener("online", () => { if (failures) later(next ?? poll, 1000 * Math.random()); });
 
-  // Why nothing moves: asked for while the wait is not known or something was told, twice a minute at most; and
-  // at once when the wait is known again, so that nobody reads what is over. The answer may be older than what is
-  // known of the place: one that still says paused is asked for again soon.
-  let noticed = -Infinity;
-  let wantedBefore = false;
-  let askAgain;
-  async function notice(wanted) {
-    const line = element("notice");
-    const movesAgain = wantedBefore && !wanted;
-    wantedBefore = wanted;
-    if ((!wanted && line.hidden) || (!movesAgain && Date.now() - noticed < 30000)) return;
-    noticed = Date.now();
-    clearTimeout(askAgain);
-    const response = await call("GET", "");
-    if (!response.ok) return;
-    const { state, paused_by, reason } = await response.json();
-    const text = paused_by ? words.recovering : { paused: words.paused, closed: words.closed }[state];
-    // What the message says already is not said twice.
-    const parts = text ? [text, reason].filter((part) => part && part !== element("message").textContent) : [];
-    line.hidden = !parts.length;
-    say("notice", parts.join(" "));
-    if (wantedBefore || !(paused_by || state === "paused")) return;
-    askAgain = setTimeout(() => {
-      noticed = -Infinity;
-      notice(wantedBefore).catch(() => {});
-    }, 1500 + 1000 * Math.random());
+  // ---- the visit ----
+
+  const refusals = { queue_full: "full", join_limited: "limited" };
+  let source = null;
+  let turn = false;
+  // Until then a visitor who was away reads that the place was kept.
+  let backUntil = 0;
+
+  async function joinLater(response, why) {
+    const after = backOff(response, why);
+    later(() => join(), after);
+    if (why.code === "queue_closed") return closed();
+    show(refusals[why.code] ?? (navigator.onLine === false ? "offline" : "busy"));
   }
 
-  function joinLater(response, why) {
-    show(refusals[why.code] || words.busy, words.again);
-    if (why.code === "queue_closed") {
-      noticed = -Infinity;
-      notice(true).catch(() => {});
-    }
-    later(join, backOff(response, why));
+  // Not open yet, or closed for good: the queue's own state says which.
+  async function closed() {
+    const response = await call("GET", "").catch(() => null);
+    const state = response?.ok ? await problem(response) : {};
+    const opens = Date.parse(state.joins_at) - now();
+    if (opens > 0) show("not_open", { reason: state.reason, clock: opens });
+    else show("closed", { reason: state.reason });
   }
 
   async function join(again = true) {
-    offer(false, false);
+    // A page that says why it has to wait goes on saying it.
+    if (!views[room.dataset.view].wait) show("joining");
     let response;
     try {
       response = await call("POST", "/tokens", { "idempotency-key": key() });
@@ -156,9 +314,10 @@
     }
     if (response.ok) {
       unproven = true;
-      noticed = -Infinity;
+      const place = await response.json();
+      if (response.status === 201) store("place", JSON.stringify({ ticket: place.ticket, since: now() }));
       // Without cookies no place is shown: the visitor could not take its turn.
-      if (lostCookies < 2) tell(await response.json());
+      if (lostCookies < 2) tell(place);
       watch();
       return;
     }
@@ -167,86 +326,66 @@
     if (why.code === "token_invalid" && again) return join(false);
     if (why.code === "assertion_missing") {
       // Only the backend can say who this is: where the visitor came from, it can.
-      show(words.identity_ended);
-      offer(false, Boolean(returnTo));
-      if (returnTo) leave();
+      show("identity");
+      offer("go_on", Boolean(returnTo));
+      if (returnTo) goBack();
       return;
     }
     if (response.status === 429 || response.status >= 500) return joinLater(response, why);
-    show(words.failed);
-    offer(true, false);
+    show("failed");
   }
 
+  // Shows a place.
   function tell(place) {
-    if (place.status === "active" && !returnTo) return inside(place);
-    turn = place.status !== "waiting";
-    document.title = turn ? "\u25cf " + title : title;
+    const known = memory(place.ticket);
     if (place.status === "waiting") {
-      const known = place.eta_ms !== null;
-      show(number(place.position), known ? wait(place.eta_ms) : "");
-      offer(false, false);
-      notice(!known).catch(() => {});
-    } else {
-      element("notice").hidden = true;
-      show(words.turn);
-      offer(false, Boolean(returnTo), returnTo ? "" : "enter");
-      goOn().catch(() => later(poll, backOff()));
+      turn = false;
+      known.from = Math.max(known.from ?? 0, place.ahead);
+      known.progress = Math.max(known.progress ?? 0, known.from ? Math.round((100 * (known.from - place.ahead)) / known.from) : 0);
+      if (known.seen && now() - known.seen > 300000) backUntil = now() + 60000;
+      const back = now() < backUntil;
+      known.seen = now();
+      store("place", JSON.stringify(known));
+      const at = {
+        position: place.position, reason: place.reason, keep_ms: place.keep_ms, since: known.since, back,
+        progress: known.progress, wait: wait(place.eta_ms, place.eta_p90_ms),
+        mark: `(${decimal.format(place.ahead)})`, icon: Math.floor(known.progress / 10),
+      };
+      if (place.paused_by) show("recovering", at);
+      else if (place.queue_state === "paused") show("paused", at);
+      else if (place.opens_in_ms > 0) show("entry_starts", { ...at, clock: place.opens_in_ms });
+      else show("waiting", at);
+      return;
     }
-  }
-
-  // The visit itself, where there is nowhere to go on to: how long it lasts, and a button that ends it.
-  let clock = 0;
-  function inside(place) {
-    turn = false;
-    document.title = "\u25cf " + title;
-    element("notice").hidden = true;
-    offer(false, false, "finish");
-    const end = performance.now() + place.expires_in_ms;
-    const tick = () => {
-      const left = Math.max(0, end - performance.now());
-      show(words.inside, timeLeft(left));
-      if (left > 0) return;
-      clearInterval(clock);
-      later(poll, 1000);
-    };
-    clearInterval(clock);
-    clock = setInterval(tick, 1000);
-    tick();
-  }
-
-  async function finish() {
-    stop();
-    const response = await call("DELETE", "/token");
-    if (!response.ok && response.status !== 401) {
-      show(words.failed);
-      return later(async () => watch(), backOff(response, await problem(response)));
+    const at = { clock: place.expires_in_ms, mark: "\u25cf", icon: 10 };
+    if (place.status === "active" && !returnTo) {
+      turn = false;
+      show("inside", { ...at, done: () => later(poll, 1000) });
+      return;
     }
-    document.title = title;
-    over();
+    const isNew = !turn;
+    turn = true;
+    show(returnTo ? "admitted" : "ready", place.status === "ready" ? at : { ...at, clock: undefined });
+    if (isNew) {
+      notify();
+      element("heading").focus();
+    }
+    attempt(goOn);
   }
 
-  // The address says so too: a reload joins nobody.
-  function over() {
-    forgetKey();
-    history.replaceState(null, "", "?over" + (returnTo ? "&return_to=" + encodeURIComponent(returnTo) : ""));
-    show(words.over, words.ended_detail);
-    offer(true, false);
-  }
-
-  // The turn is taken, and the page left, only while somebody looks at it.
-  async function goOn() {
-    if (!turn || document.hidden) return;
+  // The turn is taken, and the page left, only while the visitor looks at it; without an address to go on to, when
+  // the visitor presses the button.
+  async function goOn(pressed = false) {
+    if (!turn || (!returnTo && !pressed) || document.hidden) return;
     const response = await call("POST", "/token/claim");
     if (!response.ok) return later(poll, backOff(response, await problem(response)));
-    if (!returnTo) {
-      const place = await response.json();
-      if (!source) later(poll, place.poll_after_ms);
-      return inside(place);
-    }
-    leave();
+    if (returnTo) return goBack();
+    const place = await response.json();
+    if (!source) later(poll, place.poll_after_ms);
+    tell(place);
   }
 
-  function leave() {
+  function goBack() {
     stop();
     // Sent straight back here again and again, a browser would never rest: then the link is enough.
     const now = Date.now();
@@ -255,15 +394,32 @@
     storage((s) => s.setItem(name, String(now)), "sessionStorage");
     if (now - last > 5000) location.replace(returnTo);
   }
-  document.addEventListener("visibilitychange", () => goOn().catch(() => later(poll, backOff())));
+  document.addEventListener("visibilitychange", () => attempt(goOn));
+
+  // Gives up the place or ends the visit.
+  async function leave(view) {
+    stop();
+    const response = await call("DELETE", "/token");
+    if (response.ok || response.status === 401) return over(view);
+    show("busy_kept");
+    later(async () => watch(), backOff(response, await problem(response)));
+  }
+
+  // The address says so too: a reload joins no one.
+  function over(view) {
+    forgetKey();
+    const query = new URLSearchParams(location.search);
+    query.set("over", "");
+    history.replaceState(null, "", "?" + query);
+    show(view);
+  }
 
   function gone(reason) {
     stop();
-    if (reason === "lost") return join().catch(() => later(join, backOff()));
-    if (reason === "completed") return over();
+    if (reason === "lost") return attempt(join);
+    if (reason === "completed") return over("finished");
     forgetKey();
-    show(words.ended, words.ended_detail);
-    offer(true, false);
+    show(reason === "left" ? "left" : "ended", { why: texts["ended_" + reason] ? reason : null });
   }
 
   async function poll() {
@@ -272,7 +428,7 @@
       proven();
       const place = await response.json();
       tell(place);
-      if (!turn || document.hidden) later(poll, place.poll_after_ms);
+      if (!turn || !returnTo || document.hidden) later(poll, place.poll_after_ms);
       return;
     }
     const why = await problem(response);
@@ -280,15 +436,15 @@
     if (response.status === 401) {
       if (!unproven) return join();
       if (why.code === "token_missing") lostCookies++;
-      if (lostCookies > 1) show(words.cookies, words.again);
-      return later(join, backOff(response, why));
+      if (lostCookies > 1) show("cookies");
+      return later(() => join(), backOff(response, why));
     }
-    later(poll, backOff(response, why));
+    failedCall(poll, response, why);
   }
 
   function stop() {
     clearTimeout(timer);
-    clearInterval(clock);
+    stopClock();
     if (source) source.close();
     source = null;
   }
@@ -303,26 +459,29 @@
     source.addEventListener("error", () => {
       if (source && source.readyState === EventSource.CLOSED) { stop(); later(poll, backOff()); }
     });
+    source.addEventListener("unavailable", () => show("busy_kept"));
   }
 
-  element("join").addEventListener("submit", (event) => {
+  element("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    join().catch(() => later(join, backOff()));
+    const pressed = event.submitter?.id;
+    if (pressed === "enter") attempt(() => goOn(true));
+    else if (pressed === "finish") attempt(() => leave("finished"));
+    else if (pressed === "try_again") tryNow();
+    else attempt(join);
   });
-  element("visit").addEventListener("submit", (event) => {
+  element("leave_form").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (element("finish").hidden) {
-      turn = true;
-      goOn().catch(() => later(poll, backOff()));
-    } else {
-      finish().catch(() => later(poll, backOff()));
-    }
+    attempt(() => leave("left"));
   });
+  offer("leave_no", true);
+  element("leave_no").addEventListener("click", () => { element("leave").open = false; });
+
   switch (room.dataset.status) {
     case "waiting": watch(); break;
     case "ready":
-    case "active": turn = true; watch(); goOn().catch(() => later(poll, backOff())); break;
-    case "none": join().catch(() => later(join, backOff())); break;
+    case "active": turn = true; watch(); attempt(goOn); break;
+    case "none": attempt(join); break;
     default: forgetKey();
   }
 })();

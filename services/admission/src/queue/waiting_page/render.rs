@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use anteroom_config::QueueConfig;
 use axum::body::Body;
 use axum::response::Response;
 use base64::Engine as _;
@@ -15,247 +16,311 @@ use rand::Rng as _;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::words::Words;
+use super::assets::{Assets, PAGE_SCRIPT};
+use super::languages::Language;
+use super::views::View;
 use crate::durations::whole_seconds;
-use crate::problem::Code;
-use crate::queue::views::place::{PlaceView, StatusView};
-use crate::queue::views::queue::{PausedBy, StateView};
 
 const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
 
-/// Nothing runs but what has these digests, nothing is loaded but from here, and forms lead nowhere
-/// else; where may be added to that.
-static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let digest = |text: &str| STANDARD.encode(Sha256::digest(text));
-    format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; \
-         base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
-        digest(SCRIPT),
-        digest(STYLE),
-    )
-});
+/// Loads the page again if one of its files did not come: while a new version is rolled out, the
+/// page and its files can be those of two versions.
+const WATCH: &str = "addEventListener(\"error\",e=>{if(/^(SCRIPT|LINK)$/.test(e.target.tagName))\
+                     setTimeout(()=>location.reload(),5e3+1e4*Math.random())},true)";
 
-/// The policy of a page that leads to `return_to`: browsers apply it to the redirect after a form
-/// too.
-fn policy(return_to: Option<&str>) -> HeaderValue {
-    let elsewhere =
-        return_to.and_then(|to| Some(Url::parse(to).ok()?.origin().ascii_serialization()));
-    let policy = match elsewhere {
-        Some(origin) => HeaderValue::try_from(format!("{} {origin}", *POLICY)),
-        None => HeaderValue::try_from(POLICY.as_str()),
-    };
-    // Base64, constants and an origin: always a header value. The fallback lets nothing run at all.
-    policy.unwrap_or(HeaderValue::from_static("default-src 'none'"))
-}
+/// The time of arrival in a preview.
+const SAMPLE_TIME: &str = "14:05";
 
-/// What the page has to show.
-#[derive(Debug)]
-pub enum PageState {
-    /// The visitor has no place.
-    NoPlace,
-    /// The visitor's place has ended.
-    Gone,
-    /// The visitor has finished.
-    Over,
-    Place(ShownPlace),
-    /// Why a join did not work.
-    Refused(Code),
-    /// The visitor has a place whose state is unknown now; when to poll next.
-    Kept(Option<Duration>),
-}
-
-/// A place, as far as the page shows it.
-#[derive(Debug)]
-pub struct ShownPlace {
-    status: StatusView,
-    position: u64,
-    eta: Option<Duration>,
-    poll_after: Duration,
-    expires_in: Option<Duration>,
-}
-
-impl From<PlaceView<'_>> for ShownPlace {
-    fn from(view: PlaceView<'_>) -> Self {
-        Self {
-            status: view.status,
-            position: view.position,
-            eta: view.eta_ms.map(Duration::from_millis),
-            poll_after: view.poll_after(),
-            expires_in: view.expires_in_ms.map(Duration::from_millis),
-        }
-    }
-}
-
-impl PageState {
-    /// What the script starts from.
-    fn status(&self) -> &'static str {
-        match self {
-            Self::NoPlace | Self::Refused(_) => "none",
-            Self::Gone | Self::Over => "gone",
-            Self::Kept(_) => "waiting",
-            Self::Place(place) => match place.status {
-                StatusView::Waiting => "waiting",
-                StatusView::Ready => "ready",
-                StatusView::Active => "active",
-            },
-        }
-    }
-
-    fn message(&self, words: &Words, leads_on: bool) -> (String, String) {
-        match self {
-            Self::NoPlace => (words.no_place.into(), String::new()),
-            Self::Gone => (words.ended.into(), words.ended_detail.into()),
-            Self::Over => (words.over.into(), words.ended_detail.into()),
-            Self::Refused(Code::ASSERTION_MISSING) => (words.identity_ended.into(), String::new()),
-            Self::Refused(code) => (words.problem(*code).into(), words.later.into()),
-            Self::Kept(_) => (words.busy.into(), format!("{} {}", words.kept, words.again)),
-            Self::Place(place) if place.status == StatusView::Waiting => {
-                let wait = place.eta.map(|eta| words.wait(eta));
-                (words.position(place.position), wait.unwrap_or_default())
-            }
-            Self::Place(place) => {
-                let message = match place.status {
-                    StatusView::Active if !leads_on => words.inside,
-                    _ => words.turn,
-                };
-                let left = place.expires_in.filter(|_| !leads_on);
-                (message.into(), left.map(|left| words.time_left(left)).unwrap_or_default())
-            }
-        }
-    }
-
-    /// The button that joins, where pressing it may help.
-    fn join<'a>(&self, words: &'a Words) -> Option<&'a str> {
-        match self {
-            Self::NoPlace | Self::Gone | Self::Over => Some(words.join),
-            // Only the backend can say who this is.
-            Self::Refused(Code::ASSERTION_MISSING) | Self::Place(_) | Self::Kept(_) => None,
-            Self::Refused(_) => Some(words.retry),
-        }
-    }
-
-    /// The turn or the visit, once it has come.
-    fn turn(&self) -> Option<StatusView> {
-        match self {
-            Self::Place(place) if place.status != StatusView::Waiting => Some(place.status),
-            _ => None,
-        }
-    }
-}
+static WATCH_DIGEST: LazyLock<String> =
+    LazyLock::new(|| STANDARD.encode(Sha256::digest(WATCH.as_bytes())));
 
 /// One page for one visitor.
 pub struct Page<'a> {
     pub queue: &'a str,
-    /// The title that the operator set.
-    pub title: Option<&'a str>,
-    /// The visitor's language.
-    pub words: &'static Words,
-    /// The state of the queue, as far as it is known, …
-    pub state: StateView,
-    pub paused_by: Option<PausedBy>,
-    /// … and what the operator says of it.
-    pub reason: Option<&'a str>,
-    /// Where the form goes.
+    pub config: &'a QueueConfig,
+    /// The language of the visitor, …
+    pub language: &'static Language,
+    /// … and those that it can have, …
+    pub languages: &'a [&'static Language],
+    /// … each with the address of the page in it.
+    pub in_language: &'a dyn Fn(&Language) -> String,
+    /// Where the forms go.
     pub action: &'a str,
     /// Where the visitor goes when the turn has come; checked. Without one the page itself is where
     /// the visit is: it shows the time left and ends it.
     pub return_to: Option<&'a str>,
-    pub shown: &'a PageState,
+    pub assets: &'a Assets,
+    /// The host of the request.
+    pub host: Option<&'a str>,
+    pub view: &'a View,
+    /// Whether it is the page as the script shows it: a preview, with all its files in it.
+    pub has_script: bool,
 }
 
 impl Page<'_> {
-    /// When a browser without JavaScript is to load the page again. That is a GET, which never
-    /// joins.
-    pub fn refresh(&self) -> Option<Duration> {
-        match self.shown {
-            PageState::NoPlace | PageState::Gone | PageState::Over | PageState::Refused(_) => None,
-            // The page is left.
-            PageState::Place(_) if self.shown.turn().is_some() && self.return_to.is_some() => None,
-            // A page is more than a poll: not every second.
-            PageState::Place(place) => Some(place.poll_after.max(Duration::from_secs(3))),
-            PageState::Kept(after) => Some(after.unwrap_or(Duration::from_secs(5))),
-        }
-    }
-
     pub fn response(&self) -> Response {
         let mut response = Response::new(Body::from(self.html()));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        headers.insert(CONTENT_SECURITY_POLICY, policy(self.return_to));
+        headers.insert(CONTENT_SECURITY_POLICY, self.policy());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         // The address holds return_to: not for other sites to read.
         headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
         response
     }
 
+    /// When a browser without JavaScript is to load the page again. That is a GET, which never
+    /// joins.
+    pub fn refresh(&self) -> Option<Duration> {
+        self.view.look_after
+    }
+
+    /// Nothing runs but our two scripts, nothing is loaded but our files, and forms lead nowhere
+    /// but to the page and, by a redirect, to `return_to`. The script is named by its digest too:
+    /// where a browser compares it, its address does not matter.
+    fn policy(&self) -> HeaderValue {
+        if self.has_script {
+            let style = STANDARD.encode(Sha256::digest(self.assets.style.text()));
+            let policy = format!("default-src 'none'; style-src 'sha256-{style}'; img-src data:");
+            return HeaderValue::try_from(policy)
+                .unwrap_or(HeaderValue::from_static("default-src 'none'"));
+        }
+        let mut style = self.sources(&self.assets.style.name);
+        if style.is_empty() {
+            // Without a host in the request there is no other name for "here".
+            style = "'self'".to_owned();
+        }
+        let script = self.sources(&PAGE_SCRIPT.name);
+        let elsewhere =
+            self.return_to.and_then(|to| Some(Url::parse(to).ok()?.origin().ascii_serialization()));
+        let mut policy = format!(
+            "default-src 'none'; script-src 'sha256-{}' 'sha256-{}' {script}; style-src {style}; \
+             img-src 'self'; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; \
+             form-action 'self'",
+            *WATCH_DIGEST, PAGE_SCRIPT.digest,
+        );
+        if let Some(origin) = elsewhere {
+            // Browsers apply the policy to the redirect after a form too.
+            let _ = write!(policy, " {origin}");
+        }
+        // Base64, constants, hosts and an origin: always a header value. The fallback lets nothing
+        // run at all.
+        HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+    }
+
+    /// The addresses of a file as policies name them: at the host of the request, on any port, and
+    /// at `public_url`.
+    fn sources(&self, file: &str) -> String {
+        let public_url = self.config.public_url.url();
+        let prefix = public_url.path().trim_end_matches('/');
+        let path = format!("{prefix}/queues/{}/assets/{file}", self.queue);
+        let is_name =
+            |host: &&str| host.bytes().all(|it| it.is_ascii_alphanumeric() || b".-".contains(&it));
+        let here = self.host.map(|host| host.split(':').next().unwrap_or_default());
+        let here = here.filter(|host| !host.is_empty()).filter(is_name);
+        let here = here.map(|host| format!("{host}:*{path}"));
+        let public = public_url.host_str().filter(is_name);
+        let public = public.map(|_| format!("{}{path}", public_url.origin().ascii_serialization()));
+        [here, public].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether an element of the page is shown.
+    fn shows(&self, id: &str) -> bool {
+        let (view, language) = (self.view, self.language);
+        match id {
+            "clock" => view.row().clock.is_some() && view.clock.is_some(),
+            "reason" => view.shows(id) && view.reason.is_some(),
+            "ahead" => view.shows(id) && view.position > 0,
+            "keep" => view.shows(id) && !view.keep(language).is_empty(),
+            "go_on" => view.shows(id) && self.return_to.is_some(),
+            "progress" | "since" | "notify" => self.has_script && view.shows(id),
+            "leave_no" => self.has_script,
+            id => view.shows(id) || (!self.has_script && view.shows_plain(id)),
+        }
+    }
+
     fn html(&self) -> String {
-        let (message, detail) = self.shown.message(self.words, self.return_to.is_some());
-        let notice = self.words.notice(self.state, self.paused_by, self.reason, &message);
-        let join = self.shown.join(self.words);
-        // Strings only: this cannot fail.
-        let words = serde_json::to_string(self.words).unwrap_or_default();
-        let turn = self.shown.turn();
-        let go_on = self.return_to.filter(|_| turn.is_some());
-        let visit = turn.filter(|_| self.return_to.is_none());
-        let key = URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>());
-        let refresh = match (self.refresh(), go_on) {
-            (Some(after), _) => {
-                format!("<meta http-equiv=\"refresh\" content=\"{}\">", whole_seconds(after))
-            }
-            (None, Some(to)) => {
-                let to = escaped(to);
-                format!("<meta http-equiv=\"refresh\" content=\"1;url={to}\">")
-            }
-            (None, None) => String::new(),
-        };
-        let hidden = |offered: bool| if offered { "" } else { " hidden" };
-        let mut html = String::with_capacity(TEMPLATE.len() + SCRIPT.len() + STYLE.len() + 1_024);
+        let (view, language) = (self.view, self.language);
+        let (before, number, after) = view.heading(language);
+        let mut html = String::with_capacity(TEMPLATE.len() + language.json.len() + 4_096);
         let mut rest = TEMPLATE;
-        while let Some((before, after)) = rest.split_once("{{") {
-            let (name, after) = after.split_once("}}").unwrap_or((after, ""));
-            html.push_str(before);
-            match name {
-                "title" => escape(self.title.unwrap_or(self.words.title), &mut html),
-                "lang" => escape(self.words.lang, &mut html),
-                "words" => escape(&words, &mut html),
-                "join" => escape(join.unwrap_or(self.words.join), &mut html),
-                "go_on" => escape(self.words.go_on, &mut html),
-                "enter" => escape(self.words.enter, &mut html),
-                "finish" => escape(self.words.finish, &mut html),
-                "notice" => escape(&notice, &mut html),
-                "queue" => escape(self.queue, &mut html),
-                "action" => escape(self.action, &mut html),
-                "return_to" => escape(self.return_to.unwrap_or_default(), &mut html),
-                "status" => escape(self.shown.status(), &mut html),
-                "message" => escape(&message, &mut html),
-                "detail" => escape(&detail, &mut html),
-                "key" => escape(&key, &mut html),
-                // Ours, and markup already.
-                "refresh" => html.push_str(&refresh),
-                "style" => html.push_str(STYLE),
-                "script" => html.push_str(SCRIPT),
-                "hide_notice" => html.push_str(hidden(!notice.is_empty())),
-                "hide_join" => html.push_str(hidden(join.is_some())),
-                "hide_go_on" => html.push_str(hidden(go_on.is_some())),
-                "hide_visit" => html.push_str(hidden(visit.is_some())),
-                "hide_enter" => html.push_str(hidden(visit == Some(StatusView::Ready))),
-                "hide_finish" => html.push_str(hidden(visit == Some(StatusView::Active))),
-                // A test fills the template and looks for what is left.
-                other => _ = write!(html, "{{{{{other}}}}}"),
+        while let Some((head, tail)) = rest.split_once("{{") {
+            let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
+            html.push_str(head);
+            if let Some(id) = name.strip_prefix("hide_") {
+                html.push_str(if self.shows(id) { "" } else { " hidden" });
+            } else if let Some(text) = name.strip_prefix("text:") {
+                escape(language.text(text), &mut html);
+            } else {
+                match name {
+                    "lang" => escape(language.tag, &mut html),
+                    "dir" => escape(language.dir, &mut html),
+                    "title" => {
+                        let title = self.config.title();
+                        escape(title.unwrap_or_else(|| language.text("title")), &mut html);
+                    }
+                    "head" => self.push_head(&mut html),
+                    "logo" => self.push_logo(&mut html),
+                    "message" => self.push_message(&mut html),
+                    "help" => self.push_help(&mut html),
+                    "progress" => html.push_str(if self.has_script { "37" } else { "0" }),
+                    "since" if self.has_script => {
+                        escape(&language.text("since").replace("{time}", SAMPLE_TIME), &mut html);
+                    }
+                    "since" => {}
+                    "icon" => html.push_str(&self.file(&self.assets.icons[0].name)),
+                    "queue" => escape(self.queue, &mut html),
+                    "action" => escape(self.action, &mut html),
+                    "return_to" => escape(self.return_to.unwrap_or_default(), &mut html),
+                    "status" => escape(view.status, &mut html),
+                    "view" => escape(view.name(), &mut html),
+                    "tone" => escape(view.row().tone.as_deref().unwrap_or("calm"), &mut html),
+                    "before" => escape(&before, &mut html),
+                    "number" => escape(&number, &mut html),
+                    "after" => escape(&after, &mut html),
+                    "clock_label" => {
+                        escape(
+                            language.text(view.row().clock.as_deref().unwrap_or_default()),
+                            &mut html,
+                        );
+                    }
+                    "time" => escape(&view.time(language), &mut html),
+                    "detail" => escape(&view.detail(language, self.has_script), &mut html),
+                    "reason" => escape(view.reason.as_deref().unwrap_or_default(), &mut html),
+                    "wait" => escape(&view.wait(language), &mut html),
+                    "ahead" => escape(&view.ahead(language), &mut html),
+                    "keep" => escape(&view.keep(language), &mut html),
+                    "turn" => escape(language.text(self.turn()), &mut html),
+                    "key" => {
+                        html.push_str(&URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>()))
+                    }
+                    "now" => _ = write!(html, "{}", now_ms()),
+                    "languages" => self.push_languages(&mut html),
+                    "texts" => html.push_str(&language.json.replace('<', "\\u003c")),
+                    // A test fills the template and looks for what is left.
+                    other => _ = write!(html, "{{{{{other}}}}}"),
+                }
             }
-            rest = after;
+            rest = tail;
         }
         html.push_str(rest);
         html
     }
+
+    /// What the head has for the script and the style.
+    fn push_head(&self, html: &mut String) {
+        if self.has_script {
+            let _ = write!(html, "<style>{}</style>", self.assets.style.text());
+            return;
+        }
+        // The names are ours, and need no escape.
+        let (queue, style, script) = (self.queue, &self.assets.style.name, &PAGE_SCRIPT.name);
+        let _ = write!(
+            html,
+            "<noscript>{}</noscript>\n<script>{WATCH}</script>\n\
+             <link id=\"icon\" rel=\"icon\" type=\"image/svg+xml\" href=\"{}\">\n\
+             <link rel=\"stylesheet\" href=\"{queue}/assets/{style}\">\n\
+             <script src=\"{queue}/assets/{script}\" integrity=\"sha256-{}\" defer></script>",
+            self.refresh_element(),
+            self.file(&self.assets.icons[0].name),
+            PAGE_SCRIPT.digest,
+        );
+    }
+
+    fn push_logo(&self, html: &mut String) {
+        if let Some(logo) = &self.assets.logo {
+            let address = if self.has_script { logo.to_data() } else { self.file(&logo.name) };
+            // The title beside it says whose it is.
+            let _ = write!(html, "<img src=\"{address}\" alt=\"\">");
+        }
+    }
+
+    /// What the operator tells visitors, with links.
+    fn push_message(&self, html: &mut String) {
+        let messages = &self.config.page.message;
+        let fallback = self.languages.first().map_or("", |language| language.tag);
+        let found = messages.get_key_value(self.language.tag);
+        let Some((tag, text)) = found.or_else(|| messages.get_key_value(fallback)) else { return };
+        let _ = write!(html, "<p id=\"message\" lang=\"{tag}\" dir=\"auto\">");
+        for piece in text.split_inclusive(char::is_whitespace) {
+            let address = piece
+                .trim_end_matches(|last: char| last.is_whitespace() || ".,;:!?)\"'".contains(last));
+            let is_web = |url: &Url| matches!(url.scheme(), "http" | "https");
+            if Url::parse(address).is_ok_and(|url| is_web(&url)) {
+                html.push_str("<a rel=\"noopener\" target=\"_blank\" href=\"");
+                escape(address, html);
+                html.push_str("\">");
+                escape(address, html);
+                html.push_str("</a>");
+                escape(&piece[address.len()..], html);
+            } else {
+                escape(piece, html);
+            }
+        }
+        html.push_str("</p>");
+    }
+
+    fn push_help(&self, html: &mut String) {
+        if let Some(address) = &self.config.page.support_url {
+            html.push_str("<a id=\"help\" href=\"");
+            escape(address.as_str(), html);
+            html.push_str("\">");
+            escape(self.language.text("help"), html);
+            html.push_str("</a>");
+        }
+    }
+
+    /// What happens at the turn.
+    fn turn(&self) -> &'static str {
+        if self.return_to.is_some() { "turn_leads_on" } else { "turn_here" }
+    }
+
+    /// The address of a file, seen from the page.
+    fn file(&self, name: &str) -> String {
+        format!("{}/assets/{name}", self.queue)
+    }
+
+    fn refresh_element(&self) -> String {
+        let to = self.return_to.filter(|_| self.view.name() == "admitted");
+        match (self.refresh(), to) {
+            (Some(after), _) => {
+                let after = whole_seconds(after);
+                format!("<meta http-equiv=\"refresh\" content=\"{after}\">")
+            }
+            (None, Some(to)) => {
+                let mut html = String::from("<meta http-equiv=\"refresh\" content=\"1;url=");
+                escape(to, &mut html);
+                html.push_str("\">");
+                html
+            }
+            (None, None) => String::new(),
+        }
+    }
+
+    /// The switch: a link to the page in each language.
+    fn push_languages(&self, html: &mut String) {
+        if self.languages.len() < 2 {
+            return;
+        }
+        html.push_str("<details id=\"languages\"><summary>");
+        escape(self.language.text("language"), html);
+        html.push_str(": ");
+        escape(self.language.name, html);
+        html.push_str("</summary><ul>");
+        for language in self.languages {
+            let _ = write!(html, "<li><a lang=\"{0}\" hreflang=\"{0}\" href=\"", language.tag);
+            escape(&(self.in_language)(language), html);
+            html.push_str("\">");
+            escape(language.name, html);
+            html.push_str("</a></li>");
+        }
+        html.push_str("</ul></details>");
+    }
 }
 
-fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    escape(text, &mut html);
-    html
+/// The time, in milliseconds since 1970.
+fn now_ms() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis())
 }
 
 /// Makes text safe between tags and in quoted attributes.
@@ -274,164 +339,168 @@ fn escape(text: &str, html: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderMap;
+    use anteroom_config::Loader;
 
+    use super::super::QueuePage;
+    use super::super::views::names;
     use super::*;
+    use crate::problem::Code;
 
     const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
-    /// The page of an open queue `q`, without texts of the operator.
-    fn plain<'a>(shown: &'a PageState, return_to: Option<&'a str>) -> Page<'a> {
-        let (words, state) = (Words::of(&HeaderMap::new()), StateView::Open);
-        let (queue, action, title, reason, paused_by) = ("q", "q", None, None, None);
-        Page { queue, title, words, state, paused_by, reason, action, return_to, shown }
+    /// A page of a queue with this configuration, in English.
+    fn html(
+        config: &QueueConfig,
+        view: &View,
+        return_to: Option<&str>,
+        has_script: bool,
+    ) -> String {
+        page(config, view, return_to, has_script, |page| page.html())
     }
 
-    fn page(shown: &PageState, text: &str) -> String {
-        of(shown, StateView::Paused, text, Some(text))
+    fn page<T>(
+        config: &QueueConfig,
+        view: &View,
+        return_to: Option<&str>,
+        has_script: bool,
+        read: impl FnOnce(&Page<'_>) -> T,
+    ) -> T {
+        let QueuePage { assets, languages } = &QueuePage::new(&config.page);
+        read(&Page {
+            queue: "q",
+            config,
+            language: languages[0],
+            languages,
+            in_language: &|language| format!("q?lang={}", language.tag),
+            action: return_to.unwrap_or("q"),
+            return_to,
+            assets,
+            host: Some("shop.example:8080"),
+            view,
+            has_script,
+        })
     }
 
-    fn of(shown: &PageState, state: StateView, text: &str, return_to: Option<&str>) -> String {
-        let (queue, action, title, reason) = (text, text, Some(text), Some(text));
-        Page { queue, action, title, reason, state, ..plain(shown, return_to) }.html()
+    fn config(keys: &str) -> QueueConfig {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("anteroom.toml");
+        let text = format!("[admission]\ndevelopment = true\n[queues.q]\nbatch = 1\n{keys}");
+        std::fs::write(&file, text).expect("written");
+        let config = Loader::new(Some(&file)).load().expect("a configuration");
+        config.queues["q"].clone()
     }
 
-    fn place(
-        status: StatusView,
-        position: u64,
-        eta: Option<u64>,
-        expires_in: Option<u64>,
-    ) -> PageState {
-        let ms = |time: Option<u64>| time.map(Duration::from_millis);
-        let poll_after = Duration::from_secs(if position == 12 { 7 } else { 1 });
-        let (eta, expires_in) = (ms(eta), ms(expires_in));
-        PageState::Place(ShownPlace { status, position, eta, poll_after, expires_in })
-    }
-
-    fn waiting() -> PageState {
-        place(StatusView::Waiting, 12, Some(200_000), None)
-    }
-
-    fn turn(status: StatusView) -> PageState {
-        place(status, 0, None, Some(64_001))
+    fn waiting() -> View {
+        let mut view = View::sample("waiting", "").expect("a view");
+        (view.look_after, view.reason) = (Some(Duration::from_secs(7)), None);
+        view
     }
 
     #[test]
     fn nothing_from_outside_becomes_markup() {
-        let all = [
-            PageState::NoPlace,
-            PageState::Gone,
-            PageState::Over,
-            waiting(),
-            turn(StatusView::Ready),
-            turn(StatusView::Active),
-            PageState::Refused(Code::QUEUE_FULL),
-            PageState::Kept(None),
-        ];
-        for shown in &all {
-            let html = page(shown, EVIL);
-            assert!(!html.contains("<img"), "{shown:?}");
-            assert_eq!(html.matches("</script>").count(), 1, "{shown:?}");
-            assert!(!html.contains("{{"), "{shown:?}");
+        let mut config = config("");
+        config.page.title = Some(EVIL.to_owned());
+        config.page.message.insert("en".to_owned(), format!("https://x.example/\"{EVIL} a"));
+        for name in names() {
+            for has_script in [false, true] {
+                let view = View::sample(name, EVIL).expect("a view");
+                let html = html(&config, &view, Some(EVIL), has_script);
+                assert!(!html.contains("<img"), "{name}: {html}");
+                let scripts = if has_script { 1 } else { 3 };
+                assert_eq!(html.matches("</script>").count(), scripts, "{name}");
+                assert!(!html.contains("{{"), "{name}: {html}");
+            }
         }
     }
 
     #[test]
     fn a_waiting_page_keeps_itself_current_without_a_script() {
-        let html = page(&waiting(), "x");
-        assert!(html.contains("<noscript><meta http-equiv=\"refresh\" content=\"7\"></noscript>"));
-        assert!(html.contains("You are number 12 in line."));
-        assert!(html.contains("about 4 minutes"));
-        assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\" hidden>"));
+        let html = html(&config(""), &waiting(), None, false);
+        for part in [
+            "<noscript><meta http-equiv=\"refresh\" content=\"7\"></noscript>",
+            "<strong id=\"number\">1,240</strong><span id=\"after\">people ahead of you</span>",
+            "<b id=\"wait_value\">8 to 12 minutes</b>",
+            ">You can close this page. Your place is kept for 40 minutes.<",
+            "<button id=\"join\" hidden>",
+            "name=\"step\" value=\"leave\">Leave<",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        // What needs the script is not there without it.
+        for id in ["progress", "since", "notify", "leave_no"] {
+            let element = html.split(&format!("id=\"{id}\"")).nth(1).expect("the element");
+            assert!(element.split('>').next().expect("an end").contains("hidden"), "{id}: {html}");
+        }
     }
 
     #[test]
     fn a_turn_leads_on_without_a_script() {
-        let html = plain(&turn(StatusView::Ready), Some("/seats?a=1&b=2")).html();
-        assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""));
-        assert!(html.contains("<a href=\"/seats?a=1&amp;b=2\">"));
-        assert!(html.contains("<title>Waiting room</title>"));
-        assert!(html.contains("<p id=\"notice\" aria-live=\"polite\" hidden></p>"));
+        let mut view = View::sample("admitted", "").expect("a view");
+        view.look_after = None;
+        let html = html(&config(""), &view, Some("/seats?a=1&b=2"), false);
+        assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""), "{html}");
+        assert!(html.contains("<a id=\"go_on\" href=\"/seats?a=1&amp;b=2\">"), "{html}");
+        assert!(html.contains("<title>Waiting room</title>"), "{html}");
     }
 
     #[test]
-    fn with_nowhere_to_go_on_to_the_page_is_where_the_visit_is() {
-        let html = |shown: &PageState| {
-            let page = plain(shown, None);
-            assert_eq!(page.refresh(), Some(Duration::from_secs(3)), "it keeps the time current");
-            page.html()
-        };
-        let ready = html(&turn(StatusView::Ready));
-        assert!(ready.contains(">It is your turn.<") && ready.contains(">Time left: 1:05.<"));
-        assert!(ready.contains("value=\"claim\">Enter<"), "{ready}");
-        assert!(ready.contains("value=\"finish\" hidden>"), "{ready}");
-        let active = html(&turn(StatusView::Active));
-        assert!(active.contains(">You are in.<") && active.contains(">Time left: 1:05.<"));
-        assert!(active.contains("value=\"finish\">Finish<"), "{active}");
-        assert!(active.contains("value=\"claim\" hidden>"), "{active}");
-        for html in [ready, active] {
-            assert!(html.contains("<form id=\"visit\" method=\"post\" action=\"q\">"), "{html}");
-            assert!(html.contains("<p id=\"go-on\" hidden>") && !html.contains("url="), "{html}");
-        }
-        let onward = page(&turn(StatusView::Active), "/x");
-        assert!(onward.contains("<form id=\"visit\" method=\"post\" action=\"/x\" hidden>"));
-    }
-
-    #[test]
-    fn a_visitor_without_a_place_is_offered_one_and_nothing_joins_by_itself() {
-        let html = page(&PageState::NoPlace, "x");
-        assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\">"));
-        assert!(html.contains("<noscript></noscript>"));
-        assert_ne!(html, page(&PageState::NoPlace, "x"), "each page has a key of its own");
-    }
-
-    #[test]
-    fn a_closed_queue_is_announced_once() {
-        let closed = "The queue is closed to new visitors.";
-        for (shown, message, notice) in [
-            (PageState::Refused(Code::QUEUE_CLOSED), closed, "until June".into()),
-            (waiting(), "You are number 12 in line.", format!("{closed} until June")),
-            (PageState::Gone, "Your place has ended.", format!("{closed} until June")),
+    fn only_a_visitor_whom_a_button_can_help_is_offered_one() {
+        for (view, id, offered) in [
+            (View::no_place(None), "join", true),
+            (View::refused(Code::ASSERTION_MISSING), "join", false),
+            (View::refused(Code::QUEUE_FULL), "try_again", true),
+            (View::closed(None), "try_again", true),
+            (View::kept(None), "try_again", false),
         ] {
-            let html = of(&shown, StateView::Closed, "until June", None);
-            assert!(html.contains(&format!(">{message}</p>")), "{shown:?}: {html}");
-            assert!(html.contains(&format!(">{notice}</p>")), "{shown:?}: {html}");
+            let html = html(&config(""), &view, None, false);
+            assert_eq!(html.contains(&format!("<button id=\"{id}\">")), offered, "{view:?}");
         }
+        let [one, other] = [(); 2].map(|()| html(&config(""), &View::no_place(None), None, false));
+        assert_ne!(one, other, "each page has a key of its own");
     }
 
     #[test]
-    fn whom_only_the_backend_can_name_is_not_offered_what_cannot_help() {
-        let html = page(&PageState::Refused(Code::ASSERTION_MISSING), "x");
-        assert!(html.contains("<form id=\"join\" method=\"post\" action=\"x\" hidden>"), "{html}");
-        assert!(html.contains("<noscript></noscript>"), "{html}");
+    fn a_message_has_links_to_web_addresses_alone() {
+        let keys = "[queues.q.page]\nmessage = { en = \"See https://shop.example/a?b=1&c=2.\\n\
+                    javascript:alert(1) mailto:a@b\", ko = \"안녕\" }\nlanguages = [\"en\", \"ko\"]";
+        let html = html(&config(keys), &waiting(), None, false);
+        let message = "<p id=\"message\" lang=\"en\" dir=\"auto\">See <a rel=\"noopener\" \
+             target=\"_blank\" href=\"https://shop.example/a?b=1&amp;c=2\">\
+             https://shop.example/a?b=1&amp;c=2</a>.\njavascript:alert(1) mailto:a@b</p>";
+        assert!(html.contains(message), "{html}");
+        assert_eq!(html.matches("hreflang=").count(), 2, "{html}");
     }
 
-    /// A test in `tests/ports/page_script.rs` compares the script with the same table.
     #[test]
-    fn numbers_and_times_are_shown_as_by_the_script() {
-        let table = include_str!("../../../tests/page_script/said.json");
-        let table: serde_json::Value = serde_json::from_str(table).expect("JSON");
-        let shows = |kind: &str, shown: &dyn Fn(u64) -> PageState| {
-            for row in table[kind].as_array().expect("rows") {
-                let shown = shown(row[0].as_u64().expect("a number"));
-                let text = format!(">{}</p>", row[1].as_str().expect("a text"));
-                let html = of(&shown, StateView::Open, "x", None);
-                assert!(html.contains(&text), "{kind} {}: {html}", row[0]);
-            }
+    fn the_policy_names_each_file_and_where_forms_may_lead() {
+        let policy = |return_to| {
+            let config = config("public_url = \"https://shop.example/room/\"");
+            let policy = page(&config, &waiting(), return_to, false, |page| page.policy());
+            policy.to_str().expect("ASCII").to_owned()
         };
-        shows("position", &|position| place(StatusView::Waiting, position, None, None));
-        shows("wait", &|eta| place(StatusView::Waiting, 1, Some(eta), None));
-        shows("left", &|left| place(StatusView::Active, 0, None, Some(left)));
+        let here = policy(None);
+        assert_eq!(here.matches("'sha256-").count(), 2, "{here}");
+        let path = format!("/room/queues/q/assets/{}", PAGE_SCRIPT.name);
+        for source in [format!("shop.example:*{path}"), format!("https://shop.example{path}")] {
+            assert!(here.split([' ', ';']).any(|it| it == source), "{source}: {here}");
+        }
+        assert!(!here.contains("unsafe") && here.ends_with("; form-action 'self'"), "{here}");
+        assert_eq!(policy(Some("/seats?row=7")), here);
+        let elsewhere = policy(Some("https://shop.example:8443/enter;x?to=https://other.example"));
+        assert_eq!(elsewhere, format!("{here} https://shop.example:8443"));
     }
 
     #[test]
-    fn the_policy_names_both_digests_and_where_forms_may_lead() {
-        let of = |return_to| policy(return_to).to_str().expect("ASCII").to_owned();
-        let here = of(None);
-        assert_eq!(here.matches("'sha256-").count(), 2, "{here}");
-        assert!(!here.contains("unsafe") && here.ends_with("; form-action 'self'"), "{here}");
-        assert_eq!(of(Some("/seats?row=7")), here);
-        let elsewhere = of(Some("https://shop.example:8443/enter;x?to=https://other.example"));
-        assert_eq!(elsewhere, format!("{here} https://shop.example:8443"));
+    fn a_host_that_is_no_name_is_not_in_the_policy() {
+        for host in [None, Some("[::1]:8080"), Some("a.example;script-src *"), Some("")] {
+            let policy =
+                page(&config(""), &waiting(), None, false, |page| Page { host, ..*page }.policy());
+            let policy = policy.to_str().expect("ASCII");
+            assert!(
+                policy.contains("style-src http://127.0.0.1:8080/queues/q/assets/"),
+                "{policy}"
+            );
+            assert!(!policy.contains('*'), "{policy}");
+        }
     }
 }

@@ -42,6 +42,13 @@ async fn the_public_port_answers_as_documented() {
         client.call("GET", QUEUE, &[("{queue}", queue)], plain).await.is(status);
         client.call("GET", "/queues/{queue}", &[("{queue}", queue)], plain).await.is(status);
     }
+    let page = room.get("/queues/concert").send().await;
+    let file =
+        page.is(200).text.split("concert/assets/").nth(1).and_then(|it| it.split('"').next());
+    for (file, status) in [(file.expect("a file"), 200), ("page-AAAAAAAAAAAA.js", 404)] {
+        let path = "/queues/{queue}/assets/{file}";
+        client.call("GET", path, &[("{file}", file)], plain).await.is(status);
+    }
     client.call("POST", "/queues/{queue}", &[], Call::browser).await.is(303);
     client.call("POST", "/queues/{queue}", &[("{queue}", "later")], Call::browser).await.is(503);
     let foreign = |call: Call| call.header("sec-fetch-site", "cross-site");

@@ -1,0 +1,108 @@
+//! The page as operators see it before visitors do.
+
+#![expect(unused_qualifications, reason = "the macro of the document writes them")]
+
+use anteroom_config::PageTheme;
+use axum::response::Response;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::assets::Assets;
+use super::render::Page;
+use super::views::{self, View};
+use crate::http::caller::Operator;
+use crate::http::pagination::{Parameters, ParsedQuery, Query};
+use crate::problem::{Code, Problem};
+use crate::queue::problems::KeyProblems;
+use crate::queue::state::QueueState;
+
+/// Which page to show.
+pub struct Wanted {
+    state: String,
+    lang: Option<String>,
+    theme: Option<String>,
+}
+
+impl Query for Wanted {
+    const NAMES: &'static [&'static str] = &["state", "lang", "theme"];
+
+    fn of(parameters: &Parameters<'_>) -> Result<Self, String> {
+        let text = |name| parameters.text(name).map(str::to_owned);
+        Ok(Self {
+            state: text("state").unwrap_or_else(|| "waiting".to_owned()),
+            lang: text("lang"),
+            theme: text("theme"),
+        })
+    }
+}
+
+/// The name of a view, for the document.
+struct StateName;
+
+impl PartialSchema for StateName {
+    fn schema() -> RefOr<Schema> {
+        let names = ObjectBuilder::new().schema_type(Type::String);
+        names.enum_values(Some(views::names())).into()
+    }
+}
+
+impl ToSchema for StateName {}
+
+/// Preview the waiting page.
+///
+/// Returns the page with sample values and all its files in it, so that you can save and open it.
+#[utoipa::path(
+    get, path = "/v1/admin/queues/{queue}/preview", tag = "operators", operation_id = "preview",
+    params(
+        ("state" = inline(Option<StateName>), Query, example = "waiting",
+            description = "what the page shows"),
+        ("lang" = Option<String>, Query, example = "ja"),
+        ("theme" = Option<String>, Query, example = "dark"),
+    ),
+    responses(
+        (status = 200, description = "the page", body = String, content_type = "text/html"),
+        KeyProblems,
+    ),
+)]
+pub async fn preview(
+    Operator { entity: queue, .. }: Operator<QueueState>,
+    ParsedQuery(wanted): ParsedQuery<Wanted>,
+) -> Result<Response, Problem> {
+    let reason = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
+    let view = View::sample(&wanted.state, reason.as_deref().unwrap_or("14:30"));
+    let view = view.ok_or_else(|| unknown("state", views::names()))?;
+    let languages = queue.page.languages.as_slice();
+    let language = match &wanted.lang {
+        None => languages.first().copied(),
+        Some(tag) => languages.iter().find(|language| language.tag == *tag).copied(),
+    };
+    let tags = languages.iter().map(|language| language.tag);
+    let language = language.ok_or_else(|| unknown("lang", tags))?;
+    let theme = match wanted.theme.as_deref() {
+        None => queue.config.page.theme,
+        Some("auto") => PageTheme::Auto,
+        Some("light") => PageTheme::Light,
+        Some("dark") => PageTheme::Dark,
+        Some(_) => return Err(unknown("theme", ["auto", "light", "dark"])),
+    };
+    let page = Page {
+        queue: queue.name(),
+        config: &queue.config,
+        language,
+        languages,
+        in_language: &|_| "#".to_owned(),
+        action: "#",
+        return_to: Some("#").filter(|_| view.shows("go_on")),
+        assets: &Assets::new(&queue.config.page, theme),
+        host: None,
+        view: &view,
+        has_script: true,
+    };
+    Ok(page.response())
+}
+
+fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
+    let known = known.into_iter().collect::<Vec<_>>().join(", ");
+    Problem::new(Code::INVALID_VALUE).detail(format!("{name} must be one of {known}"))
+}
