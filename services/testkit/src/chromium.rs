@@ -34,6 +34,11 @@ impl Chromium {
         Some(Self { program, folder: tempfile::tempdir().expect("a temporary directory") })
     }
 
+    /// The program.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
     /// What a page has become, by its address, when its scripts have run and it has led on to
     /// wherever it leads.
     ///

@@ -22,6 +22,7 @@
 
 pub mod docs;
 pub mod history;
+pub mod kit;
 pub mod model;
 pub mod repository;
 pub mod witness;

@@ -2,11 +2,12 @@
 
 use std::{os::unix::fs::symlink, process::Command};
 
+use anteroom_testkit::kit::{Kit, sources, write};
 use anteroom_testkit::{PATIENCE, Process};
 use tempfile::TempDir;
 
 use crate::{
-    install::{GO, JVM, Kit, NODE, PYTHON, SPRING, sources, write},
+    install::{GO, JVM, NODE, PYTHON, SPRING},
     shop::Shop,
 };
 
@@ -67,7 +68,7 @@ impl Sample {
         let installed = self.kit().folder().unwrap();
         let mut command = match self {
             Self::Express => {
-                write(&sources("node", &[".js", "package.json"]), folder.path());
+                write(&sources("integrations/node", &[".js", "package.json"]), folder.path());
                 symlink(installed.join("node_modules"), folder.path().join("node_modules"))
                     .unwrap();
                 let mut node = Command::new("node");
@@ -75,13 +76,13 @@ impl Sample {
                 node
             }
             Self::Django => {
-                write(&sources("python", &[".py"]), folder.path());
+                write(&sources("integrations/python", &[".py"]), folder.path());
                 let mut django = Command::new(installed.join("venv/bin/python"));
                 django.args(["django_shop.py", "runserver", "--noreload", "127.0.0.1:0"]);
                 django
             }
             Self::FastApi => {
-                write(&sources("python", &[".py"]), folder.path());
+                write(&sources("integrations/python", &[".py"]), folder.path());
                 let mut uvicorn = Command::new(installed.join("venv/bin/python"));
                 uvicorn.args(["-m", "uvicorn", "fastapi_shop:app", "--port", "0"]);
                 uvicorn

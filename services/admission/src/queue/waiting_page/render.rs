@@ -192,7 +192,7 @@ impl Page<'_> {
                     "keep" => escape(&view.keep(language), &mut html),
                     "turn" => escape(language.text(self.turn()), &mut html),
                     "key" => {
-                        html.push_str(&URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>()))
+                        html.push_str(&URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>()));
                     }
                     "now" => _ = write!(html, "{}", now_ms()),
                     "languages" => self.push_languages(&mut html),

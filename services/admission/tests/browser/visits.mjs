@@ -1,0 +1,258 @@
+// One visit of the waiting page in Chromium: node visits.mjs NAME. What fails throws.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+const { PUBLIC, SERVICE, CHROMIUM } = process.env;
+const room = `${PUBLIC}/queues/concert`;
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const seconds = (count) => ({ timeout: 1000 * count });
+const patience = seconds(45);
+
+// A visitor with cookies of its own. What its pages complain of is kept.
+async function visitor(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, locale: 'en', ...options });
+  const complaints = [];
+  context.on('page', (page) => {
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(String(error)));
+  });
+  return { context, complaints, open: async (address = room) => {
+    const page = await context.newPage();
+    await page.goto(address);
+    return page;
+  } };
+}
+const view = (page) => page.locator('#room').getAttribute('data-view');
+const shows = (page, name) => page.waitForSelector(`#room[data-view="${name}"]`, patience);
+const heading = (page) => page.locator('#heading').innerText();
+const ticket = async (page) => (await page.evaluate(async () => (await fetch('../v1/queues/concert/token')).json())).ticket;
+// The queue has room for one: this one is inside, so that all others wait.
+async function holder() {
+  const page = await (await visitor()).open();
+  await shows(page, 'ready');
+  await page.click('#enter');
+  await shows(page, 'inside');
+  return page;
+}
+
+const visits = {
+  // Joins, waits, is called, enters, finishes; the next one is called.
+  async journey() {
+    const first = await holder();
+    const { complaints, open } = await visitor();
+    const page = await open();
+    await shows(page, 'waiting');
+    assert.equal(await heading(page), 'You are next');
+    assert.match(await page.innerText('#since'), /In line since \d/);
+    assert.match(await page.title(), /^\(0\) /);
+    await first.click('#finish');
+    await shows(first, 'finished');
+    await shows(page, 'ready');
+    assert.match(await page.innerText('#time'), /^\d+:\d\d$/);
+    assert.match(await page.title(), /^● /);
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'heading', 'a screen reader hears it');
+    await page.click('#enter');
+    await shows(page, 'inside');
+    await page.click('#finish');
+    await shows(page, 'finished');
+    await page.reload();
+    assert.equal(await view(page), 'finished', 'a reload does not join');
+    assert.deepEqual(complaints, []);
+  },
+
+  // Reload, five tabs, a closed tab: all are one place.
+  async one_place() {
+    await holder();
+    const { complaints, open } = await visitor();
+    const page = await open();
+    await shows(page, 'waiting');
+    const own = await ticket(page);
+    await page.reload();
+    await shows(page, 'waiting');
+    const tabs = await Promise.all([1, 2, 3, 4].map(() => open()));
+    await Promise.all(tabs.map((tab) => shows(tab, 'waiting')));
+    for (const tab of [page, ...tabs]) assert.equal(await ticket(tab), own);
+    await Promise.all([page, ...tabs].map((tab) => tab.close()));
+    const again = await open();
+    await shows(again, 'waiting');
+    assert.equal(await ticket(again), own);
+    assert.deepEqual(complaints, []);
+  },
+
+  // A page with an address goes on to it, as soon as it is looked at.
+  async goes_on() {
+    const first = await holder();
+    const { open } = await visitor();
+    const page = await open(`${room}?return_to=/openapi.json`);
+    await shows(page, 'waiting');
+    await first.click('#finish');
+    await page.waitForURL(`${PUBLIC}/openapi.json`, patience);
+  },
+
+  async offline_and_back() {
+    await holder();
+    const { context, open } = await visitor();
+    // Without streams: a stream that breaks is opened again by the browser.
+    await context.addInitScript(() => { delete window.EventSource; });
+    const page = await open();
+    await shows(page, 'waiting');
+    const own = await ticket(page);
+    await context.setOffline(true);
+    await shows(page, 'offline');
+    await context.setOffline(false);
+    await shows(page, 'waiting');
+    assert.equal(await ticket(page), own);
+  },
+
+  async leaves_with_the_keyboard_alone() {
+    await holder();
+    const { complaints, open } = await visitor();
+    const page = await open();
+    await shows(page, 'waiting');
+    const tabTo = async (id) => {
+      for (let steps = 0; steps < 30; steps += 1) {
+        await page.keyboard.press('Tab');
+        const found = await page.evaluate((wanted) => document.activeElement.closest(`#${wanted}`) !== null, id);
+        if (found) return;
+      }
+      assert.fail(`no way to ${id}`);
+    };
+    await tabTo('leave');
+    await page.keyboard.press('Enter');
+    await tabTo('leave_no');
+    await page.keyboard.press('Enter');
+    assert.equal(await page.locator('#leave').getAttribute('open'), null, 'the visitor stays');
+    assert.equal(await view(page), 'waiting');
+    await page.focus('#leave summary');
+    await page.keyboard.press('Enter');
+    await tabTo('leave_yes');
+    await page.keyboard.press('Enter');
+    await shows(page, 'left');
+    await page.keyboard.press('Shift+Tab');
+    await tabTo('join');
+    await page.keyboard.press('Enter');
+    await shows(page, 'waiting');
+    assert.deepEqual(complaints, []);
+  },
+
+  async without_javascript() {
+    const first = await holder();
+    const { open } = await visitor({ javaScriptEnabled: false });
+    const page = await open();
+    await page.click('#join');
+    assert.equal(await view(page), 'waiting');
+    assert.equal(await heading(page), 'You are next');
+    await first.click('#finish');
+    await page.waitForSelector('#room[data-view="ready"]', patience);
+    await page.click('#enter');
+    assert.equal(await view(page), 'inside');
+    await page.click('#finish');
+    assert.equal(await view(page), 'finished');
+    await page.click('#join');
+    assert.equal(await view(page), 'ready');
+  },
+
+  // A switch of the language keeps the place.
+  async in_another_language() {
+    await holder();
+    const { complaints, open } = await visitor({ locale: 'ar' });
+    const page = await open();
+    await shows(page, 'waiting');
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).direction), 'rtl');
+    const own = await ticket(page);
+    await page.click('#languages summary');
+    await page.click('#languages a[lang="ja"]');
+    await shows(page, 'waiting');
+    assert.equal(await page.locator('html').getAttribute('lang'), 'ja');
+    assert.equal(await ticket(page), own);
+    assert.deepEqual(complaints, []);
+  },
+
+  // A second visit loads the document alone, and no visit asks another host.
+  async loads_little() {
+    await holder();
+    const { context, open } = await visitor();
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    await session.send('Network.enable');
+    let loaded = [];
+    const cached = new Set();
+    session.on('Network.requestServedFromCache', ({ requestId }) => cached.add(requestId));
+    session.on('Network.responseReceived', ({ requestId, response, type }) => {
+      if (response.fromDiskCache) cached.add(requestId);
+      loaded.push({ requestId, type, url: response.url });
+    });
+    const visit = async () => {
+      loaded = [];
+      await page.goto(room);
+      await shows(page, 'waiting');
+      return loaded.filter(({ requestId, type }) => !cached.has(requestId) && type !== 'Fetch' && type !== 'EventSource');
+    };
+    const first = await visit();
+    assert.ok(first.length >= 3, JSON.stringify(first));
+    for (const { url } of first) assert.ok(url.startsWith(PUBLIC), url);
+    assert.deepEqual((await visit()).map(({ type }) => type), ['Document']);
+    await open();
+  },
+
+  // A notification and a sound are on request alone.
+  async notifies_on_request() {
+    const first = await holder();
+    const { context, open } = await visitor();
+    await context.grantPermissions(['notifications'], { origin: PUBLIC });
+    await context.addInitScript(() => {
+      window.notes = [];
+      const Asked = window.Notification;
+      window.Notification = class {
+        constructor(title, options) { window.notes.push([title, options.body]); }
+        static requestPermission() { return Asked.requestPermission(); }
+        static get permission() { return Asked.permission; }
+      };
+    });
+    const page = await open();
+    await shows(page, 'waiting');
+    await page.click('#notify');
+    await page.waitForSelector('#notified:not([hidden])', patience);
+    await page.evaluate(() => {
+      Object.defineProperty(document, 'hidden', { get: () => true });
+    });
+    await first.click('#finish');
+    await shows(page, 'ready');
+    assert.deepEqual(await page.evaluate(() => window.notes), [['Waiting room', 'It is your turn. Open the page to enter.']]);
+  },
+
+  // Each state in both themes and both directions, on a narrow phone, with forced colours and little motion.
+  async is_accessible() {
+    const preview = `${SERVICE}/v1/admin/queues/concert/preview`;
+    const { detail } = await (await fetch(`${preview}?state=none`)).json();
+    const states = detail.replace('state must be one of ', '').split(', ');
+    assert.ok(states.length > 20, detail);
+    for (const theme of ['light', 'dark']) {
+      const { context, complaints } = await visitor({ viewport: { width: 320, height: 700 }, reducedMotion: 'reduce' });
+      const page = await context.newPage();
+      for (const lang of ['en', 'ar']) {
+        for (const state of states) {
+          const answer = await fetch(`${preview}?state=${state}&lang=${lang}&theme=${theme}`);
+          await page.setContent(await answer.text());
+          await page.evaluate(axe);
+          const { violations } = await page.evaluate(() => window.axe.run());
+          assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), [], `${state} ${lang} ${theme}`);
+          await page.emulateMedia({ forcedColors: 'active' });
+          const width = await page.evaluate(() => document.documentElement.scrollWidth);
+          assert.ok(width <= 320, `${state} ${lang}: ${width} px wide`);
+          await page.emulateMedia({ forcedColors: 'none' });
+        }
+      }
+      assert.deepEqual(complaints, []);
+    }
+  },
+};
+
+try {
+  await visits[process.argv[2]]();
+} finally {
+  await browser.close();
+}
