@@ -34,7 +34,7 @@ pub struct PageConfig {
     /// The title of the page.
     #[serde(default, deserialize_with = "parse::some_text")]
     pub title: Option<String>,
-    /// What the operator tells visitors, by language.
+    /// The message of the operator, by language.
     #[serde(default)]
     pub message: BTreeMap<String, String>,
     /// The colour of numbers and buttons.

@@ -36,7 +36,8 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 ///
 /// A `place` event has the same JSON as `GET …/token`. `gone` has `{"reason": "…"}`: the place has
 /// ended and the stream ends. `unavailable`: Redis is down, and the place is kept. `replaced` ends
-/// the stream because two newer streams of this place are open. If the process or your address has too many streams, the answer is 204: poll instead.
+/// the stream because two newer streams of this place are open. If the process or your address has
+/// too many streams, the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
     security(("token" = []), ("cookie" = [])),

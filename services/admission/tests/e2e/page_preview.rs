@@ -25,8 +25,8 @@ pub async fn states(room: &Room) -> Vec<String> {
     list.split(", ").map(str::to_owned).collect()
 }
 
-/// What stands in the page between its heading and the end of its details.
-fn said(page: &str) -> &str {
+/// The page from its heading to the end of its details.
+fn heading_and_details(page: &str) -> &str {
     let (_, rest) = page.split_once("<h1").expect("a heading");
     rest.split("<progress").next().expect("an end")
 }
@@ -50,7 +50,7 @@ async fn each_state_can_be_previewed_in_each_language_and_theme() {
                 assert!(page.contains(&part), "{query}: {part}: {page}");
             }
             assert!(!page.contains("{{") && !page.contains("<link"), "{query}: {page}");
-            if let Some(other) = texts.insert(said(&page).to_owned(), language) {
+            if let Some(other) = texts.insert(heading_and_details(&page).to_owned(), language) {
                 panic!("{state}: {language} has the text of {other}");
             }
         }
@@ -79,8 +79,8 @@ fn files(page: &str) -> HashSet<String> {
 async fn the_files_of_a_page_never_change_and_are_small() {
     let room = Room::shared(ONE).await;
     let page = room.get("/queues/:name").send().await;
-    let mut size = page.is(200).text.len();
-    let files = files(&page.text);
+    let mut size = 0;
+    let files = files(&page.is(200).text);
     assert_eq!(files.len(), 3, "script, style and icon: {files:?}");
     for file in &files {
         let get = || room.get(&format!("/queues/{file}"));
@@ -93,7 +93,18 @@ async fn the_files_of_a_page_never_change_and_are_small() {
         let plain = get().send().await;
         assert!(plain.is(200).headers.get("content-encoding").is_none());
     }
-    assert!(size <= 30 * 1024, "a first visit: {size} bytes");
+    for language in LANGUAGES {
+        let page = room.get("/queues/:name").header("accept-language", language).send().await;
+        let visit = size + page.is(200).text.len();
+        assert!(visit <= 30 * 1024, "a first visit in {language}: {visit} bytes");
+    }
+    let _ready = room.join().await;
+    let waiting = room.join().await.token();
+    let place = room.get("/v1/queues/:name/token").token(&waiting).send().await;
+    let headers =
+        place.is(200).headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let poll = headers.sum::<usize>() + place.text.len();
+    assert!(poll <= 1024, "a poll: {poll} bytes");
     for unknown in ["page-AAAAAAAAAAAA.js", "page.js", "..%2f..%2fopenapi.json", "%2e%2e"] {
         let path = format!("/queues/:name/assets/{unknown}");
         room.get(&path).send().await.refuses(404, "not_found");

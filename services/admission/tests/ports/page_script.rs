@@ -16,7 +16,7 @@ const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page_script/br
 
 /// What the page shows of numbers and times, in each language: a test in
 /// `queue::waiting_page::views` makes the table from the page without a script.
-const TEXTS: &str = include_str!("../page_script/said.json");
+const TEXTS: &str = include_str!("../page_script/numbers.json");
 
 const SECOND: f64 = 1_000.0;
 const DAY: f64 = 86_400.0 * SECOND;

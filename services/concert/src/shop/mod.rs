@@ -112,7 +112,7 @@ pub enum Refusal {
     UnknownShow,
     #[error("this show has no such seat")]
     UnknownSeat,
-    #[error("somebody else has the seat")]
+    #[error("another visitor has the seat")]
     SeatTaken,
     #[error("this visit has reserved another seat")]
     AlreadyReserved,

@@ -154,8 +154,9 @@ impl Place {
     /// How long the visitor waits before it polls again.
     ///
     /// In line that is a tenth of the expected wait, or half of the time in which its turn hardly
-    /// comes. It is 1 s to 20 s, and at most half of the wait and of `claim_ttl`, so that no visitor
-    /// misses its turn. Without an estimate it is 1 s for every 20 that are promoted before.
+    /// comes. It is 1 s to 20 s, and at most half of the wait and of `claim_ttl`, so that no
+    /// visitor misses its turn. Without an estimate it is 1 s for every 20 that are promoted
+    /// before.
     pub fn poll_after(&self, claim_ttl: Duration) -> Duration {
         let after = match self.standing {
             Standing::Waiting { wait: Wait::Expected { eta, .. }, .. } => {

@@ -235,7 +235,7 @@ impl Page<'_> {
         }
     }
 
-    /// What the operator tells visitors, with links.
+    /// The message of the operator, with links.
     fn push_message(&self, html: &mut String) {
         let messages = &self.config.page.message;
         let fallback = self.languages.first().map_or("", |language| language.tag);

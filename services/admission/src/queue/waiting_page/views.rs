@@ -23,7 +23,7 @@ pub struct Row {
     pub heading: String,
     /// The label of the countdown.
     pub clock: Option<String>,
-    /// What stands below the heading …
+    /// What is below the heading …
     pub detail: Vec<String>,
     /// … and, where it differs, without a script.
     pub plain: Vec<String>,
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     const PAGE: &str = include_str!("page.html");
-    const SAID: &str = "tests/page_script/said.json";
+    const NUMBERS: &str = "tests/page_script/numbers.json";
 
     #[test]
     fn each_view_names_texts_and_elements_that_are_there() {
@@ -390,16 +390,16 @@ mod tests {
             });
             table.insert(language.tag.to_owned(), rows);
         }
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(SAID);
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(NUMBERS);
         if std::env::var_os("UPDATE_DOCS").is_some() {
             let lines = table.iter().map(|(language, rows)| format!("\"{language}\": {rows}"));
             let text = format!("{{\n{}\n}}\n", lines.collect::<Vec<_>>().join(",\n"));
             std::fs::write(&path, text).expect("written");
         }
-        let said = std::fs::read_to_string(&path).expect("the table");
-        let said: Value = serde_json::from_str(&said).expect("JSON");
+        let kept = std::fs::read_to_string(&path).expect("the table");
+        let kept: Value = serde_json::from_str(&kept).expect("JSON");
         for (language, rows) in &table {
-            assert_eq!(said[language], *rows, "{language}: UPDATE_DOCS=1 writes it");
+            assert_eq!(kept[language], *rows, "{language}: UPDATE_DOCS=1 writes it");
         }
     }
 }
