@@ -23,6 +23,8 @@ has node || packages+=(nodejs)
 has go || packages+=(golang-go)
 has mvn && has javac || packages+=(maven default-jdk-headless)
 has chromium || has chromium-browser || has google-chrome || [ -n "${ANTEROOM_CHROMIUM:-}" ] || packages+=(chromium)
+# Elsewhere it has other names, and the tests leave it out.
+[ "$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" != debian ] || has firefox-esr || packages+=(firefox-esr)
 compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || packages+=(libfaketime)
 if [ ${#packages[@]} -gt 0 ]; then
   "$here/apt-install.sh" "${packages[@]}"

@@ -24,18 +24,23 @@ const ENV: [(&str, &str); 2] = [
     ("ANTEROOM_ADMISSION__SECURE_COOKIES", "false"),
 ];
 
-/// Makes one visit in services of its own.
+/// Makes one visit with Chromium, in services of its own.
 async fn visit(name: &str) {
-    let Some(chromium) = Chromium::find().filter(|_| has_node()) else { return };
-    let Some(folder) = BROWSER.folder() else { return };
+    let Some(chromium) = Chromium::find() else { return };
+    play(&["visits.mjs", name], ("CHROMIUM", executable(chromium.program()))).await;
+}
+
+/// Runs a script with a browser.
+async fn play(script: &[&str], (variable, browser): (&str, String)) {
+    let Some(folder) = Some(&BROWSER).filter(|_| has_node()).and_then(Kit::folder) else { return };
     let anteroom = Anteroom::start(ONE, &ENV).await;
     anteroom.scheduler.until_ready().await;
     anteroom.admission.until_ready().await;
     let mut node = Command::new("node");
-    node.current_dir(folder).args(["visits.mjs", name]).envs([
+    node.current_dir(folder).args(script).env(variable, browser).envs([
         ("PUBLIC", anteroom.admission.url("public")),
         ("SERVICE", anteroom.admission.url("service")),
-        ("CHROMIUM", executable(chromium.program())),
+        ("REPOSITORY", repository::root().display().to_string()),
     ]);
     let mut visit = Process::start(node);
     let status = visit.exit(4 * PATIENCE).await;
@@ -62,33 +67,83 @@ fn executable(program: &str) -> String {
     found.map_or_else(|| program.to_owned(), |file| file.display().to_string())
 }
 
-macro_rules! visits {
-    ($($name:ident)*) => {
-        $(#[tokio::test]
-        async fn $name() {
-            visit(stringify!($name)).await;
-        })*
-
-        #[test]
-        fn every_visit_is_made() {
-            let file = repository::root().join(BROWSER.root).join("visits.mjs");
-            let text = std::fs::read_to_string(file).expect("the visits");
-            let visits = text.lines().filter_map(|line| line.strip_prefix("  async "));
-            let names: Vec<_> = visits.filter_map(|line| line.split('(').next()).collect();
-            assert_eq!(names, [$(stringify!($name)),*]);
-        }
-    };
+/// In Firefox, over WebDriver BiDi.
+#[tokio::test]
+async fn journey_in_firefox() {
+    let firefox = executable("firefox-esr");
+    if firefox == "firefox-esr" {
+        eprintln!("skipped: {}: there is no Firefox ESR", BROWSER.of);
+        return;
+    }
+    play(&["firefox.mjs"], ("FIREFOX", firefox)).await;
 }
 
-visits! {
-    journey
-    one_place
-    goes_on
-    offline_and_back
-    leaves_with_the_keyboard_alone
-    without_javascript
-    in_another_language
-    loads_little
-    notifies_on_request
-    is_accessible
+#[tokio::test]
+async fn journey() {
+    visit("journey").await;
+}
+
+#[tokio::test]
+async fn one_place() {
+    visit("one_place").await;
+}
+
+#[tokio::test]
+async fn goes_on() {
+    visit("goes_on").await;
+}
+
+#[tokio::test]
+async fn offline_and_back() {
+    visit("offline_and_back").await;
+}
+
+#[tokio::test]
+async fn leaves_with_the_keyboard_alone() {
+    visit("leaves_with_the_keyboard_alone").await;
+}
+
+#[tokio::test]
+async fn without_javascript() {
+    visit("without_javascript").await;
+}
+
+#[tokio::test]
+async fn in_another_language() {
+    visit("in_another_language").await;
+}
+
+#[tokio::test]
+async fn on_a_slow_network() {
+    visit("on_a_slow_network").await;
+}
+
+#[tokio::test]
+async fn custom_page() {
+    visit("custom_page").await;
+}
+
+#[tokio::test]
+async fn loads_little() {
+    visit("loads_little").await;
+}
+
+#[tokio::test]
+async fn notifies_on_request() {
+    visit("notifies_on_request").await;
+}
+
+#[tokio::test]
+async fn is_accessible() {
+    visit("is_accessible").await;
+}
+
+#[test]
+fn every_visit_is_made() {
+    let file = repository::root().join(BROWSER.root).join("visits.mjs");
+    let text = std::fs::read_to_string(file).expect("the visits");
+    let visits = text.lines().filter_map(|line| line.strip_prefix("  async "));
+    for name in visits.filter_map(|line| line.split('(').next()) {
+        assert!(include_str!("main.rs").contains(&format!("visit(\"{name}\")")), "{name}");
+    }
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
-const { PUBLIC, SERVICE, CHROMIUM } = process.env;
+const { PUBLIC, SERVICE, CHROMIUM, REPOSITORY } = process.env;
 const room = `${PUBLIC}/queues/concert`;
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] });
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -168,6 +168,41 @@ const visits = {
     await shows(page, 'waiting');
     assert.equal(await page.locator('html').getAttribute('lang'), 'ja');
     assert.equal(await ticket(page), own);
+    assert.deepEqual(complaints, []);
+  },
+
+  // On a slow phone the page itself comes first, and says what it knows without the script.
+  async on_a_slow_network() {
+    await holder();
+    const { context, complaints } = await visitor();
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    await session.send('Network.emulateNetworkConditions', {
+      offline: false, latency: 400, downloadThroughput: 50 * 1024, uploadThroughput: 50 * 1024,
+    });
+    await page.goto(room, { waitUntil: 'commit' });
+    await page.waitForSelector('#heading', patience);
+    assert.equal(await heading(page), 'You are not in line yet');
+    await shows(page, 'waiting');
+    assert.deepEqual(complaints, []);
+  },
+
+  // The page of docs/how-to/integrate/custom-waiting-page.md, on the host of the waiting page.
+  async custom_page() {
+    const guide = readFileSync(`${REPOSITORY}/docs/how-to/integrate/custom-waiting-page.md`, 'utf8');
+    const html = guide.split('```html\n')[1].split('```')[0];
+    const first = await holder();
+    const { context, complaints, open } = await visitor();
+    const own = `${PUBLIC}/waiting/?return_to=/openapi.json`;
+    await context.route(own, (route) => route.fulfill({ contentType: 'text/html', body: html }));
+    const page = await open(own);
+    const waits = () => page.waitForFunction(
+      () => document.getElementById('message').textContent.startsWith('You are number 1.'), null, patience);
+    await waits();
+    await page.reload();
+    await waits();
+    await first.click('#finish');
+    await page.waitForURL(`${PUBLIC}/openapi.json`, patience);
     assert.deepEqual(complaints, []);
   },
 

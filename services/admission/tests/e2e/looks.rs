@@ -23,12 +23,11 @@ async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
     })
     .await;
     let mut pages = Vec::new();
-    for state in states(&room).await {
-        // Words that must not be cut, long words, and from right to left.
-        for language in ["ko", "de", "ar"] {
-            let page = preview(&room, &format!("state={state}&lang={language}")).await;
-            pages.push((format!("{state}, {language}"), page.is(200).text.clone()));
-        }
+    // Words that must not be cut, long words, and from right to left. All states have one template.
+    let languages = ["ko", "de", "ar"].into_iter().cycle();
+    for (state, language) in states(&room).await.into_iter().zip(languages) {
+        let page = preview(&room, &format!("state={state}&lang={language}")).await;
+        pages.push((format!("{state}, {language}"), page.is(200).text.clone()));
     }
     for is_dark in [false, true] {
         let found = chromium.looks(&pages, is_dark).await;
@@ -37,6 +36,6 @@ async fn the_page_fits_can_be_read_and_its_buttons_look_like_buttons() {
         assert_eq!(found["pages"], 3 * pages.len());
         // A title and a heading everywhere; most have a button.
         assert!(found["texts"].as_u64() >= Some(6 * pages.len() as u64), "{found}");
-        assert!(found["buttons"].as_u64() >= Some(pages.len() as u64), "{found}");
+        assert!(found["buttons"].as_u64() >= Some(2 * pages.len() as u64), "{found}");
     }
 }

@@ -70,7 +70,7 @@ pub async fn preview(
     ParsedQuery(wanted): ParsedQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let reason = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
-    let view = View::sample(&wanted.state, reason.as_deref().unwrap_or("14:30"));
+    let view = View::sample(&wanted.state, reason.as_deref().unwrap_or("We continue at 14:30."));
     let view = view.ok_or_else(|| unknown("state", views::names()))?;
     let languages = queue.page.languages.as_slice();
     let language = match &wanted.lang {

@@ -1,5 +1,6 @@
 //! Fills the page's template. Values are escaped here and nowhere else.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -80,7 +81,7 @@ impl Page<'_> {
     /// where a browser compares it, its address does not matter.
     fn policy(&self) -> HeaderValue {
         if self.has_script {
-            let style = STANDARD.encode(Sha256::digest(self.assets.style.text()));
+            let style = STANDARD.encode(Sha256::digest(self.inlined_style().as_bytes()));
             let policy = format!("default-src 'none'; style-src 'sha256-{style}'; img-src data:");
             return HeaderValue::try_from(policy)
                 .unwrap_or(HeaderValue::from_static("default-src 'none'"));
@@ -207,10 +208,19 @@ impl Page<'_> {
         html
     }
 
+    /// The style with the picture behind the page in it.
+    fn inlined_style(&self) -> Cow<'_, str> {
+        let style = self.assets.style.text();
+        match &self.assets.background {
+            Some(background) => style.replace(&background.name, &background.to_data()).into(),
+            None => style.into(),
+        }
+    }
+
     /// What the head has for the script and the style.
     fn push_head(&self, html: &mut String) {
         if self.has_script {
-            let _ = write!(html, "<style>{}</style>", self.assets.style.text());
+            let _ = write!(html, "<style>{}</style>", self.inlined_style());
             return;
         }
         // The names are ours, and need no escape.
@@ -469,6 +479,28 @@ mod tests {
              https://shop.example/a?b=1&amp;c=2</a>.\njavascript:alert(1) mailto:a@b</p>";
         assert!(html.contains(message), "{html}");
         assert_eq!(html.matches("hreflang=").count(), 2, "{html}");
+    }
+
+    #[test]
+    fn a_preview_has_its_pictures_in_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let picture = folder.path().join("picture.svg");
+        std::fs::write(&picture, "<svg xmlns=\"http://www.w3.org/2000/svg\"/>").expect("written");
+        let picture = picture.display();
+        let config = config(&format!(
+            "[queues.q.page]\nlogo_file = \"{picture}\"\nbackground = \"{picture}\"\n"
+        ));
+        let shown = html(&config, &waiting(), None, true);
+        let data = "data:image/svg+xml;base64,PHN2Zy";
+        assert!(shown.contains(&format!("background-image: url({data}")), "{shown}");
+        assert!(shown.contains(&format!("<img src=\"{data}")), "{shown}");
+        assert!(!shown.contains("/assets/") || shown.matches("/assets/").count() == 1, "{shown}");
+        let style = shown.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next());
+        let digest = STANDARD.encode(Sha256::digest(style.expect("a style")));
+        let policy = page(&config, &waiting(), None, true, |page| page.policy());
+        assert!(policy.to_str().expect("ASCII").contains(&digest), "{policy:?}");
+        let linked = html(&config, &waiting(), None, false);
+        assert!(linked.contains("<img src=\"q/assets/logo-"), "{linked}");
     }
 
     #[test]

@@ -1,0 +1,41 @@
+// The journey of a visitor in Firefox. What fails throws.
+import assert from 'node:assert/strict';
+import puppeteer from 'puppeteer-core';
+
+const { PUBLIC, FIREFOX } = process.env;
+const api = `${PUBLIC}/v1/queues/concert`;
+const call = async (method, path, token) => {
+  const headers = token ? { 'x-anteroom-token': token } : {};
+  const answer = await fetch(api + path, { method, headers });
+  assert.ok(answer.ok, `${path}: ${answer.status}`);
+  return answer.status === 204 ? null : answer.json();
+};
+// The queue has room for one: this one is inside.
+const { token } = await call('POST', '/tokens');
+await call('POST', '/token/claim', token);
+
+const browser = await puppeteer.launch({ browser: 'firefox', executablePath: FIREFOX, headless: true });
+try {
+  const page = await browser.newPage();
+  const complaints = [];
+  page.on('console', (message) => ['error', 'warn'].includes(message.type()) && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  await page.setViewport({ width: 390, height: 844 });
+  await page.goto(`${PUBLIC}/queues/concert`);
+  const shows = (view) => page.waitForSelector(`#room[data-view="${view}"]`, { timeout: 45000 });
+  await shows('waiting');
+  assert.equal(await page.$eval('#heading', (heading) => heading.innerText), 'You are next');
+  // The style came, too: the policy names it by its address.
+  assert.notEqual(await page.$eval('main', (main) => getComputedStyle(main).borderRadius), '0px');
+  await page.reload();
+  await shows('waiting');
+  await call('DELETE', '/token', token);
+  await shows('ready');
+  await page.click('#enter');
+  await shows('inside');
+  await page.click('#finish');
+  await shows('finished');
+  assert.deepEqual(complaints, []);
+} finally {
+  await browser.close();
+}
