@@ -16,9 +16,17 @@ use crate::{
     parse::{self, FromText, words},
 };
 
-/// The languages that the waiting page has, as HTML names them. The first is the fallback.
-pub const PAGE_LANGUAGES: [&str; 11] =
-    ["en", "ko", "ja", "zh-Hans", "zh-Hant", "es", "fr", "de", "pt-BR", "vi", "ar"];
+/// The languages of the waiting page, and the rule that names them.
+macro_rules! languages {
+    ($first:literal $($tag:literal)*) => {
+        /// The languages of the waiting page, as HTML names them. The first is the fallback.
+        pub const PAGE_LANGUAGES: &[&str] = &[$first, $($tag),*];
+        const LANGUAGES_RULE: &str =
+            concat!("must be languages of the page: ", $first $(, ", ", $tag)*);
+    };
+}
+
+languages! { "en" "ko" "ja" "zh-Hans" "zh-Hant" "es" "fr" "de" "pt-BR" "vi" "ar" }
 
 const MOST_TITLE: usize = 200;
 const MOST_MESSAGE: usize = 1_000;
@@ -56,7 +64,7 @@ pub struct PageConfig {
     #[serde(default, deserialize_with = "parse::parsed")]
     pub theme: PageTheme,
     /// The languages that the page may have; empty for all.
-    #[serde(default, deserialize_with = "parse::list::<_, _, 11>")]
+    #[serde(default, deserialize_with = "parse::list::<_, _, { PAGE_LANGUAGES.len() }>")]
     pub languages: Vec<PageLanguage>,
 }
 
@@ -207,11 +215,10 @@ impl PageLanguage {
 }
 
 impl FromText for PageLanguage {
-    const RULE: &'static str =
-        "must be languages of the page: en, ko, ja, zh-Hans, zh-Hant, es, fr, de, pt-BR, vi, ar";
+    const RULE: &'static str = LANGUAGES_RULE;
 
     fn from_text(text: &str) -> Option<Self> {
-        PAGE_LANGUAGES.into_iter().find(|tag| *tag == text).map(Self)
+        PAGE_LANGUAGES.iter().find(|tag| **tag == text).map(|tag| Self(tag))
     }
 }
 

@@ -86,9 +86,10 @@ impl Routes for QueueState {
                 "the place handle: the `x-anteroom-place` header of authorize",
                 text("^[A-Za-z0-9_-]{40}$"),
             ),
-            "lang" => {
-                ("the language of the page, instead of its own choice", one_of(PAGE_LANGUAGES))
-            }
+            "lang" => (
+                "the language of the page, instead of its own choice",
+                one_of(PAGE_LANGUAGES.iter().copied()),
+            ),
             "theme" => {
                 ("the theme, instead of the configured one", one_of(["auto", "light", "dark"]))
             }
@@ -113,6 +114,6 @@ impl Routes for QueueState {
 }
 
 /// A parameter that is one of these words.
-fn one_of<const N: usize>(words: [&str; N]) -> ObjectBuilder {
+fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words))
 }

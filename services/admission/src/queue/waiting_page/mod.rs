@@ -316,10 +316,10 @@ fn answer(visitor: &Visitor, uri: &Uri, headers: &HeaderMap, view: &View) -> Res
         assets: &queue.page.assets,
         host: headers.get(HOST).and_then(|host| host.to_str().ok()),
         view,
-        has_script: false,
+        is_preview: false,
     };
     let mut response = page.response();
-    if let Some(after) = page.refresh() {
+    if let Some(after) = view.look_after {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
     }
     response

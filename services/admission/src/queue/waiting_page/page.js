@@ -1,8 +1,8 @@
 "use strict";
 (() => {
-  // The token is in a cookie that no script can read. The Idempotency-Key below makes a join that is sent twice,
-  // by two tabs or after a lost answer, one join. It is kept until the place has ended: if the cookie is lost (a
-  // page of another host of the site can push it out of the jar), the same key gets the same place.
+  // The token is in a cookie that no script can read. With the Idempotency-Key, repeated joins are one join: from two
+  // tabs, or after a lost answer. The page keeps the key until the place has ended. If the browser loses the cookie
+  // (another host of the site can set too many cookies), the same key returns the same place.
   const room = document.getElementById("room");
   const { queue, returnTo, icon } = room.dataset;
   const views = /* views.json */ {};
@@ -12,7 +12,7 @@
   const api = "../v1/queues/" + encodeURIComponent(queue);
   const element = (id) => document.getElementById(id);
 
-  // ---- stores: a browser may deny both ----
+  // ---- storage: a browser can refuse access ----
 
   const storage = (act, which = "localStorage") => {
     try { return act(window[which]); } catch { return null; }
@@ -22,7 +22,7 @@
     if (value === null) s.removeItem(`anteroom-${name}-${queue}`);
     else s.setItem(`anteroom-${name}-${queue}`, value);
   });
-  // The key that this tab knows of: another tab may have joined with a newer one.
+  // The key that this tab used: another tab can have joined with a newer one.
   let ownKey = stored("key");
   const key = () => {
     ownKey = stored("key") || ownKey;
@@ -40,11 +40,11 @@
     store("place", null);
   };
 
-  // What the page knows of the place beside the answers: when it joined (the server's time), and from where it
-  // started, for a progress that only grows. It belongs to one ticket.
+  // What no answer contains: the time of the join by the server's clock, the time of the last answer, and the largest
+  // number of people ahead, for a progress that only grows. It belongs to one ticket.
   const memory = (ticket) => {
     let known = null;
-    try { known = JSON.parse(stored("place")); } catch { /* somebody else's */ }
+    try { known = JSON.parse(stored("place")); } catch { /* not written by this page */ }
     return known && known.ticket === ticket ? known : { ticket };
   };
 
@@ -62,8 +62,8 @@
       .replace("{time}", () => rest.time);
   };
 
-  // Rounded up: nothing is promised too early. The page without a script does the same (a table holds the two
-  // together).
+  // Rounded up, so that no visitor is called later than shown. The page without a script shows the same: a test
+  // compares both.
   const duration = (ms) => {
     const minutes = Math.ceil(ms / 60000);
     return minutes <= 120 ? text("minutes", { n: minutes }) : text("hours", { n: Math.ceil(minutes / 30) / 2 });
@@ -90,18 +90,18 @@
     return minutes <= 120 ? text("keep_minutes", { n: minutes }) : text("keep_hours", { n: Math.floor(minutes / 60) });
   };
 
-  // An element that says it already is left alone.
+  // An unchanged text is not set again: screen readers would repeat it.
   const say = (id, words) => {
     if (element(id).textContent !== words) element(id).textContent = words;
   };
   const offer = (id, shown) => { element(id).hidden = !shown; };
-  // With a text it is shown, and without one it is not.
+  // Shows an element if there is a text for it.
   const fill = (id, words) => {
     offer(id, Boolean(words));
     if (words) say(id, words);
   };
 
-  // A screen reader hears of a change, and not more often than twice a minute.
+  // Screen readers announce a change, at most one in 30 s.
   let announced = -Infinity;
   let announcing = 0;
   const announce = (words) => {
@@ -117,7 +117,7 @@
     clearTimeout(ticking);
     ticking = 0;
   };
-  // Counts down by a clock that no one can set.
+  // The countdown uses a clock that a visitor cannot set.
   const startClock = (ms, done) => {
     stopClock();
     const end = performance.now() + ms;
@@ -132,17 +132,15 @@
   };
 
   const buttons = ["join", "try_again", "enter", "finish", "go_on", "notify"];
-  const advices = ["no_reload"];
   let heading = null;
-  // Shows one of the views. `at` has its values: position, wait, keep_ms, reason, since, back, why and clock, the
-  // milliseconds that its countdown has left, with `done` for its end.
+  // Shows a view. `at` has its values. `clock` is the rest of the countdown in milliseconds, `done` runs at its end.
   function show(name, at = {}) {
     const view = views[name];
     const shown = new Set(view.show);
     room.dataset.view = name;
     room.dataset.tone = view.tone ?? "calm";
     const words = view.heading === "ahead" && at.position === 1 ? text("next") : text(view.heading, { n: at.position - 1 });
-    // Some languages write "one" and "two" as words.
+    // Some languages write "one" and "two" as words: then there is no number to show.
     const count = view.heading === "ahead" && at.position > 1 ? decimal.format(at.position - 1) : null;
     const [before, after] = words.split(count);
     say("before", before.trim());
@@ -164,7 +162,7 @@
     fill("ahead", shown.has("ahead") && at.position > 0 && (at.position === 1 ? text("next") : text("ahead", { n: at.position - 1 })));
     fill("since", shown.has("since") && at.since && text("since", { time: timeOfDay(at.since) }));
     fill("keep", shown.has("keep") && keep(at.keep_ms ?? 0));
-    for (const id of advices) offer(id, shown.has(id));
+    offer("no_reload", shown.has("no_reload"));
     fill("turn", shown.has("turn") && text(returnTo ? "turn_leads_on" : "turn_here"));
     const focused = document.activeElement;
     for (const id of buttons) offer(id, shown.has(id));
@@ -178,18 +176,18 @@
       heading = words;
       announce(words);
     }
-    // Whoever pressed a button that is gone now goes on from what the page says.
+    // The button that the visitor pressed can be hidden now: the focus moves to the heading.
     if (focused && focused.closest("[hidden]")) element("heading").focus();
   }
   const timeOfDay = (ms) => new Intl.DateTimeFormat(lang, { timeStyle: "short" }).format(ms);
 
-  // ---- a notification, for those who ask for one ----
+  // ---- a notification, on request ----
 
   let notified = "";
   let sound = null;
   const mayNotify = () => !notified && ("Notification" in window || "AudioContext" in window);
   element("notify").addEventListener("click", async () => {
-    // Only a click may start a sound.
+    // Browsers allow sound only after a click.
     try { sound = new AudioContext(); } catch { sound = null; }
     const allowed = "Notification" in window && (await Notification.requestPermission()) === "granted";
     notified = text(allowed ? "notify_on" : "notify_sound");
@@ -226,7 +224,7 @@
   const problem = async (response) => response.json().catch(() => ({}));
   let timer = 0;
   let next = null;
-  // A timer counts in 31 bits, and fires at once when asked for more.
+  // Timers have 31 bits. A longer time would end at once.
   const LONGEST = 2 ** 31 - 1;
   const later = (act, ms) => {
     clearTimeout(timer);
@@ -237,12 +235,11 @@
       else attempt(act);
     }, step);
   };
-  // After a failure: as long as the answer says, and at least twice as long as after the one before, from
-  // half to one and a half of it. A place must be heard of every half a minute.
+  // After each failure the wait doubles, up to 20 s, with a random factor of 0.5 to 1.5. An answer can require more.
   let failures = 0;
-  // A join has succeeded and its cookie has not come back yet: in a browser that takes none it never does.
+  // A join succeeded, and no later call has shown yet that the browser keeps the cookie.
   let unproven = false;
-  // The joins in a row whose cookie did not come back.
+  // Successive joins after which the cookie was missing.
   let lostCookies = 0;
   const proven = () => {
     failures = 0;
@@ -253,21 +250,21 @@
     const own = Math.min(1000 * 2 ** failures++, 20000) * (0.5 + Math.random());
     return Math.max(own, why.retry_after_ms || delayOf(response));
   };
-  // What a gateway says when admission does not answer is the same for all.
+  // A gateway sends the same Retry-After to all visitors while admission is down: spread them.
   const delayOf = (response) => {
     const header = response && response.headers.get("retry-after");
     if (!header) return 0;
     const ms = Number.isNaN(Number(header)) ? Date.parse(header) - now() : 1000 * header;
     return ms > 0 ? ms * (1 + Math.random() / 2) : 0;
   };
-  // The server's clock: that of a phone may be wrong.
+  // The server's clock, because the clock of a phone can be wrong.
   let serverTime = Number(room.dataset.now) - performance.now();
   const now = () => serverTime + performance.now();
   const setClock = (response) => {
     const date = Date.parse(response.headers.get("date"));
     if (date) serverTime = date - performance.now();
   };
-  // An answer that is none, or one of a server in trouble, to a visitor with a place. One is no reason for alarm.
+  // A call of a visitor with a place that failed. After one lost answer the page shows nothing yet.
   const failedCall = (act, response = null, why = {}) => {
     const after = backOff(response, why);
     if (failures >= 25) show("unreachable");
@@ -284,7 +281,7 @@
   const refusals = { queue_full: "full", join_limited: "limited" };
   let source = null;
   let turn = false;
-  // Until then a visitor who was away reads that the place was kept.
+  // Until this time the page shows a visitor who was away that the place was kept.
   let backUntil = 0;
 
   async function joinLater(response, why) {
@@ -294,7 +291,7 @@
     show(refusals[why.code] ?? (navigator.onLine === false ? "offline" : "busy"));
   }
 
-  // Not open yet, or closed for good: the queue's own state says which.
+  // The queue is closed, or not open yet. Its state shows which.
   async function closed() {
     const response = await call("GET", "").catch(() => null);
     const state = response?.ok ? await problem(response) : {};
@@ -304,7 +301,7 @@
   }
 
   async function join(again = true) {
-    // A page that says why it has to wait goes on saying it.
+    // While the page retries, it keeps showing the reason.
     if (!views[room.dataset.view].wait) show("joining");
     let response;
     try {
@@ -316,16 +313,16 @@
       unproven = true;
       const place = await response.json();
       if (response.status === 201) store("place", JSON.stringify({ ticket: place.ticket, since: now() }));
-      // Without cookies no place is shown: the visitor could not take its turn.
+      // Without cookies the visitor cannot enter: show no place.
       if (lostCookies < 2) tell(place);
       watch();
       return;
     }
     const why = await problem(response);
-    // The cookie was none of ours and is gone now.
+    // The cookie had no valid token. The answer has removed it.
     if (why.code === "token_invalid" && again) return join(false);
     if (why.code === "assertion_missing") {
-      // Only the backend can say who this is: where the visitor came from, it can.
+      // Only the backend can sign the identity. It does so at the address that the visitor came from.
       show("identity");
       offer("go_on", Boolean(returnTo));
       if (returnTo) goBack();
@@ -373,8 +370,7 @@
     attempt(goOn);
   }
 
-  // The turn is taken, and the page left, only while the visitor looks at it; without an address to go on to, when
-  // the visitor presses the button.
+  // Enters. With `return_to` only while the page is visible, else only when the visitor presses the button.
   async function goOn(pressed = false) {
     if (!turn || (!returnTo && !pressed) || document.hidden) return;
     const response = await call("POST", "/token/claim");
@@ -387,7 +383,7 @@
 
   function goBack() {
     stop();
-    // Sent straight back here again and again, a browser would never rest: then the link is enough.
+    // If that page sends the visitor back within 5 s, stay: no endless redirects. The link is still there.
     const now = Date.now();
     const name = "anteroom-left-" + queue;
     const last = Number(storage((s) => s.getItem(name), "sessionStorage"));
@@ -405,7 +401,7 @@
     later(async () => watch(), backOff(response, await problem(response)));
   }
 
-  // The address says so too: a reload joins no one.
+  // The address shows the end too, so a reload does not join.
   function over(view) {
     forgetKey();
     const query = new URLSearchParams(location.search);

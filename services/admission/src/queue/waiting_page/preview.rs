@@ -97,7 +97,7 @@ pub async fn preview(
         assets: &Assets::new(&queue.config.page, theme),
         host: None,
         view: &view,
-        has_script: true,
+        is_preview: true,
     };
     Ok(page.response())
 }

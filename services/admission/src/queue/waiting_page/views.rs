@@ -77,7 +77,8 @@ pub struct View {
     pub reason: Option<String>,
     /// Why the place has ended.
     pub why: Option<GoneReason>,
-    /// When the visitor without a script is to look next; `None` to stay.
+    /// When a browser without JavaScript loads the page again; `None` if it does not. That is a
+    /// GET, which never joins.
     pub look_after: Option<Duration>,
 }
 
@@ -245,8 +246,8 @@ impl View {
         }
     }
 
-    /// The expected wait, rounded up: nothing is promised too early. The script says the same (a
-    /// table holds the two together).
+    /// The expected wait, rounded up, so that no visitor is called later than shown. The script
+    /// shows the same: a test compares both.
     pub fn wait(&self, language: &Language) -> String {
         let Some((eta, eta_p90)) = self.wait else {
             return language.text("wait_unknown").to_owned();
@@ -344,8 +345,8 @@ mod tests {
         }
     }
 
-    /// What the page says of numbers and times, in each language; the script says the same
-    /// (`tests/ports/page_script.rs`).
+    /// The numbers and times of the page, in each language. `tests/ports/page_script` compares them
+    /// with the script.
     #[test]
     fn numbers_and_times_are_as_in_the_table() {
         let ms = Duration::from_millis;
