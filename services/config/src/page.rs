@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     fmt, fs,
-    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -14,6 +13,7 @@ use url::Url;
 use crate::{
     error::Fault,
     parse::{self, FromText, words},
+    read::bounded_bytes,
 };
 
 /// The languages of the waiting page, and the rule that names them.
@@ -233,19 +233,17 @@ pub struct Picture {
 
 impl Picture {
     fn read(path: &Path, most: u64) -> Result<Self, String> {
-        let mut content = Vec::new();
-        let read =
-            fs::File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut content));
-        read.map_err(|error| format!("cannot be read: {error}"))?;
-        let is_png = is_png(&content);
-        if (is_png || is_svg(&content)) && content.len() as u64 <= most {
-            return Ok(Self { is_svg: !is_png, content: content.into() });
-        }
-        let kib = most / 1024;
-        Err(format!(
-            "must be an SVG, or a PNG of at most {MOST_PIXELS} × {MOST_PIXELS} pixels, of at most \
-             {kib} KiB"
-        ))
+        // A pipe would hold up the start, and each reload, until somebody writes to it.
+        let is_pipe = fs::metadata(path).is_ok_and(|it| !it.is_file());
+        let content = if is_pipe { None } else { bounded_bytes(path, most)? };
+        let content = content.filter(|it| is_png(it) || is_svg(it)).ok_or_else(|| {
+            let kib = most / 1024;
+            format!(
+                "must be an SVG, or a PNG of at most {MOST_PIXELS} × {MOST_PIXELS} pixels, of at \
+                 most {kib} KiB"
+            )
+        })?;
+        Ok(Self { is_svg: !is_png(&content), content: content.into() })
     }
 }
 

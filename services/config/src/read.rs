@@ -10,10 +10,17 @@ use crate::error::Fault;
 
 /// The text of a file; nothing if it is longer than `most` bytes.
 pub(crate) fn bounded(path: &Path, most: u64) -> Result<Option<String>, String> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_string(&mut text));
+    let bytes = bounded_bytes(path, most)?;
+    let text = bytes.map(String::from_utf8).transpose();
+    text.map_err(|_| "cannot be read: it is not valid UTF-8".to_owned())
+}
+
+/// The content of a file; nothing if it is longer than `most` bytes.
+pub(crate) fn bounded_bytes(path: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot be read: {error}"))?;
-    Ok(Some(text).filter(|text| text.len() as u64 <= most))
+    Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
 }
 
 /// Reads a table into a type; the fault's key starts with `section`.

@@ -71,7 +71,7 @@ impl Chromium {
         command.arg(format!("--user-data-dir={}", self.folder.path().join("profile").display()));
         command.args(arguments).arg(how).arg(address);
         let mut chromium = Process::start(command);
-        let status = chromium.exit(2 * PATIENCE).await;
+        let status = chromium.exit(20 * PATIENCE).await;
         let dom = chromium.stdout();
         assert!(status.success(), "{dom}\n{}", chromium.stderr());
         dom

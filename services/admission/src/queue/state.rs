@@ -96,8 +96,13 @@ impl QueueState {
     /// How many places one address may hold, by the rules in force as far as this process knows;
     /// `None` for any number.
     pub(crate) fn most_per_address(&self) -> Option<u64> {
-        let live = self.latest.get().map(|seen| seen.snapshot.rules.most_per_address());
-        live.unwrap_or_else(|| self.config.rules.most_per_address())
+        self.in_force(Rules::most_per_address)
+    }
+
+    /// A value of the rules in force; of the configured ones before this process has read those.
+    pub(crate) fn in_force<T>(&self, read: impl Fn(&Rules) -> T) -> T {
+        let live = self.latest.map(|seen| read(&seen.snapshot.rules));
+        live.unwrap_or_else(|| read(&self.config.rules))
     }
 
     /// Schedules a retry after a failure on our side.

@@ -188,8 +188,7 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
 pub fn joined_view<'a>(queue: &'a QueueState, joined: &Joined) -> PlaceView<'a> {
     let mut view = view(queue, &joined.place);
     if joined.created {
-        let first_poll_ttl = queue.latest.map(|seen| seen.snapshot.rules.first_poll_ttl);
-        let first_poll_ttl = first_poll_ttl.unwrap_or(queue.config.rules.first_poll_ttl);
+        let first_poll_ttl = queue.in_force(|rules| rules.first_poll_ttl);
         view.keep_ms = view.keep_ms.map(|keep| keep.min(millis(first_poll_ttl)));
     }
     view

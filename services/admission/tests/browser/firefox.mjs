@@ -14,15 +14,18 @@ const call = async (method, path, token) => {
 const { token } = await call('POST', '/tokens');
 await call('POST', '/token/claim', token);
 
-const browser = await puppeteer.launch({ browser: 'firefox', executablePath: FIREFOX, headless: true });
+// Wide, for a machine that has much else to do.
+const timeout = 180_000;
+const browser = await puppeteer.launch({ browser: 'firefox', executablePath: FIREFOX, headless: true, timeout, protocolTimeout: timeout });
 try {
   const page = await browser.newPage();
+  page.setDefaultTimeout(timeout);
   const complaints = [];
   page.on('console', (message) => ['error', 'warn'].includes(message.type()) && complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(String(error)));
   await page.setViewport({ width: 390, height: 844 });
   await page.goto(`${PUBLIC}/queues/concert`);
-  const shows = (view) => page.waitForSelector(`#room[data-view="${view}"]`, { timeout: 45000 });
+  const shows = (view) => page.waitForSelector(`#room[data-view="${view}"]`);
   await shows('waiting');
   assert.equal(await page.$eval('#heading', (heading) => heading.innerText), 'You are next');
   // The style came, too: the policy names it by its address.

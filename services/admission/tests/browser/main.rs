@@ -25,9 +25,9 @@ const ENV: [(&str, &str); 2] = [
 ];
 
 /// Makes one visit with Chromium, in services of its own.
-async fn visit(name: &str) {
+async fn visit(name: &[&str]) {
     let Some(chromium) = Chromium::find() else { return };
-    play(&["visits.mjs", name], ("CHROMIUM", executable(chromium.program()))).await;
+    play(&[&["visits.mjs"], name].concat(), ("CHROMIUM", executable(chromium.program()))).await;
 }
 
 /// Runs a script with a browser.
@@ -43,7 +43,8 @@ async fn play(script: &[&str], (variable, browser): (&str, String)) {
         ("REPOSITORY", repository::root().display().to_string()),
     ]);
     let mut visit = Process::start(node);
-    let status = visit.exit(4 * PATIENCE).await;
+    // A visit bounds its own steps: this ends one that hangs.
+    let status = visit.exit(20 * PATIENCE).await;
     assert!(status.success(), "{}\n{}", visit.stdout(), visit.stderr());
 }
 
@@ -80,62 +81,67 @@ async fn journey_in_firefox() {
 
 #[tokio::test]
 async fn journey() {
-    visit("journey").await;
+    visit(&["journey"]).await;
 }
 
 #[tokio::test]
 async fn one_place() {
-    visit("one_place").await;
+    visit(&["one_place"]).await;
 }
 
 #[tokio::test]
 async fn goes_on() {
-    visit("goes_on").await;
+    visit(&["goes_on"]).await;
 }
 
 #[tokio::test]
 async fn offline_and_back() {
-    visit("offline_and_back").await;
+    visit(&["offline_and_back"]).await;
 }
 
 #[tokio::test]
 async fn leaves_with_the_keyboard_alone() {
-    visit("leaves_with_the_keyboard_alone").await;
+    visit(&["leaves_with_the_keyboard_alone"]).await;
 }
 
 #[tokio::test]
 async fn without_javascript() {
-    visit("without_javascript").await;
+    visit(&["without_javascript"]).await;
 }
 
 #[tokio::test]
 async fn in_another_language() {
-    visit("in_another_language").await;
+    visit(&["in_another_language"]).await;
 }
 
 #[tokio::test]
 async fn on_a_slow_network() {
-    visit("on_a_slow_network").await;
+    visit(&["on_a_slow_network"]).await;
 }
 
 #[tokio::test]
 async fn custom_page() {
-    visit("custom_page").await;
+    visit(&["custom_page"]).await;
 }
 
 #[tokio::test]
 async fn loads_little() {
-    visit("loads_little").await;
+    visit(&["loads_little"]).await;
 }
 
 #[tokio::test]
 async fn notifies_on_request() {
-    visit("notifies_on_request").await;
+    visit(&["notifies_on_request"]).await;
 }
 
 #[tokio::test]
-async fn is_accessible() {
-    visit("is_accessible").await;
+async fn is_accessible_by_day() {
+    visit(&["is_accessible", "light"]).await;
+}
+
+#[tokio::test]
+async fn is_accessible_by_night() {
+    visit(&["is_accessible", "dark"]).await;
 }
 
 #[test]
@@ -144,6 +150,6 @@ fn every_visit_is_made() {
     let text = std::fs::read_to_string(file).expect("the visits");
     let visits = text.lines().filter_map(|line| line.strip_prefix("  async "));
     for name in visits.filter_map(|line| line.split('(').next()) {
-        assert!(include_str!("main.rs").contains(&format!("visit(\"{name}\")")), "{name}");
+        assert!(include_str!("main.rs").contains(&format!("visit(&[\"{name}\"")), "{name}");
     }
 }

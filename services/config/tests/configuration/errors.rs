@@ -1,5 +1,7 @@
 //! Every bad value is refused with one line that names the key, the value and the rule.
 
+use std::process::Command;
+
 use anteroom_config::{Loader, Service};
 
 use crate::load;
@@ -361,6 +363,22 @@ fn the_environment_is_named_as_the_origin() {
         let found = refused("", &[(variable, value)]);
         assert!(found.starts_with(line), "expected {line}\n   found {found}");
     }
+}
+
+#[test]
+fn a_pipe_is_no_picture() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let pipe = directory.path().join("logo.svg");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success());
+    let pipe = pipe.display();
+    let toml =
+        format!("[queues.concert]\nbatch = 10\n[queues.concert.page]\nlogo_file = \"{pipe}\"");
+    let error = refused(&toml, &[]);
+    assert!(
+        error.contains(&format!("{pipe}\" (FILE): must be an SVG, or a PNG of at most")),
+        "{error}"
+    );
 }
 
 #[test]

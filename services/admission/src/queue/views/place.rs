@@ -63,8 +63,9 @@ pub struct PlaceView<'a> {
     /// Milliseconds until the turn or the session ends; absent while waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
-    /// How long the place is kept at least if you do not poll; absent if not waiting. The queue
-    /// can call you before you are inactive: then `claim_ttl` is what is left.
+    /// How long the place is kept if you do not poll; absent if not waiting. If the queue is
+    /// likely to call you before you are inactive, it ends `claim_ttl` after the soonest turn that
+    /// the expected wait allows. It shrinks if the queue suddenly moves faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_ms: Option<u64>,
     /// The state of the queue. It and the next three are at most 1 s old while Redis is up.
@@ -154,10 +155,7 @@ impl<'a> PlaceView<'a> {
     /// The answer that carries the place.
     pub fn response(&self, status: StatusCode) -> Response {
         // Strings and numbers only: this cannot fail.
-        let mut body = Vec::with_capacity(512);
-        if serde_json::to_writer(&mut body, self).is_err() {
-            body.clear();
-        }
+        let body = serde_json::to_vec(self).unwrap_or_default();
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         let headers = response.headers_mut();

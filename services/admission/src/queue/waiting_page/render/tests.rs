@@ -81,7 +81,7 @@ fn a_waiting_page_keeps_itself_current_without_a_script() {
         "<noscript><meta http-equiv=\"refresh\" content=\"7\"></noscript>",
         "<strong id=\"number\">1,240</strong><span id=\"after\">people ahead of you</span>",
         "<b id=\"wait_value\">8 to 12 minutes</b>",
-        ">You can close this page. Your place is kept for 40 minutes.<",
+        ">You can close this page and open it again in this browser. Your place is kept for 40 minutes.<",
         "<button id=\"join\" hidden>",
         "name=\"step\" value=\"leave\">Leave<",
     ] {
