@@ -10,7 +10,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const [name, theme] = process.argv.slice(2);
 // Wide, for a machine that has much else to do.
 const timeout = 180_000;
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'], timeout });
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout });
 
 // A visitor with cookies of its own. What its pages complain of is kept.
 async function visitor(options = {}) {

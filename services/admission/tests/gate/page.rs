@@ -168,6 +168,32 @@ async fn the_page_leads_nowhere_else() {
 }
 
 #[tokio::test]
+async fn the_files_of_the_page_pass_and_no_other_path_below_them() {
+    let site = Site::start().await;
+    let page = site.browser().navigate("/queues/concert").await.text;
+    let style = between(&page, "<link rel=\"stylesheet\" href=\"", "\"").expect("a style");
+    let folder = "/queues/concert/assets";
+    let (_, name) = style.split_once("assets/").expect("a file");
+    let file = site.call(Method::GET, &format!("{folder}/{name}"), "").await;
+    assert_eq!(
+        (file.status.as_u16(), file.header("content-type")),
+        (200, "text/css; charset=utf-8")
+    );
+    assert_eq!(file.header("cache-control"), "public, max-age=31536000, immutable");
+    for other in ["page-0.css", "page.css", "views.json", "logo.svg"] {
+        site.call(Method::GET, &format!("{folder}/{other}"), "").await.is_problem(404, "not_found");
+    }
+    // These are the service's paths, and protected.
+    let nested = format!("{name}/seats");
+    let upwards = format!("x/{name}");
+    for other in ["", ".env", "page%20.css", "page.css%00", "a.b.css", &nested, &upwards] {
+        let answer = site.call(Method::GET, &format!("{folder}/{other}"), "").await;
+        assert!([400, 401].contains(&answer.status.as_u16()), "{other}: {answer:?}");
+    }
+    assert!(site.shop.arrivals().is_empty());
+}
+
+#[tokio::test]
 async fn nothing_from_outside_becomes_markup() {
     let title = "Winter <img src=x onerror=alert(1)> & \\\"more\\\" </title>";
     let queue = format!("capacity = 10\nreturn_query = true\ntitle = \"{title}\"");
