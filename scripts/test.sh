@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=${ANTEROOM_TEST_JOBS:-$(($(nproc) + 1))}
 # The longest first, so that none of them is left at the end.
-first='core/queue integrations/samples grafana/alerts admission/e2e admission/browser admission/gate admission/links core/pool bench/smoke'
+first='core/queue integrations/samples grafana/alerts admission/e2e admission/browser gateways/gate admission/links core/pool bench/smoke'
 alone='admission/limits admission/exhaustion admission/faults'
 
 folder=$(mktemp -d)

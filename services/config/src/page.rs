@@ -233,7 +233,7 @@ pub struct Picture {
 
 impl Picture {
     fn read(path: &Path, most: u64) -> Result<Self, String> {
-        // A pipe would hold up the start, and each reload, until somebody writes to it.
+        // A pipe would hold up the start, and each reload, until another program writes to it.
         let is_pipe = fs::metadata(path).is_ok_and(|it| !it.is_file());
         let content = if is_pipe { None } else { bounded_bytes(path, most)? };
         let content = content.filter(|it| is_png(it) || is_svg(it)).ok_or_else(|| {

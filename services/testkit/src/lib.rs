@@ -9,11 +9,11 @@
 //!    [`Process`], addresses, metrics, a log and an orderly end. [`Anteroom`] is a deployment with
 //!    one admission and one scheduler.
 //! 4. Who talks to it: `Room` (`admission/tests/e2e`) with a client for every call, `Site`
-//!    (`gate`) with NGINX and a shop, `Stage` (`faults`) with a crowd and its record, `Siege`
-//!    (`exhaustion`) with attackers, `Linked` (`links`) behind a link that breaks, `Limited`
-//!    (`limits`) with a backend that asks limits, `Concert` (`concert/tests/shop`), the sample
-//!    service that asks the gate, and [`Chromium`]. `Ports` (`service_support`) has admission in
-//!    the test's process, on rung 1.
+//!    (`gateways/checks`) with a gateway and a shop, `Stage` (`faults`) with a crowd and its
+//!    record, `Siege` (`exhaustion`) with attackers, `Linked` (`links`) behind a link that breaks,
+//!    `Limited` (`limits`) with a backend that asks limits, `Concert` (`concert/tests/shop`), the
+//!    sample service that asks the gate, and [`Chromium`]. `Ports` (`service_support`) has
+//!    admission in the test's process, on rung 1.
 //!
 //! What one test program alone needs stays with it. Random histories against a model are played by
 //! [`history`]; conditions are waited for with [`until()`], what is logged is caught by [`Log`].
@@ -49,6 +49,7 @@ mod stream_queue;
 mod tls;
 mod unique;
 mod until;
+mod wire;
 
 pub use answer::{Answer, client};
 pub use binary::binary;
@@ -70,6 +71,7 @@ pub use slot_move::SlotMove;
 pub use stream_queue::StreamQueue;
 pub use tls::Certificates;
 pub use until::{until, until_some};
+pub use wire::Wire;
 
 /// How long anything that must happen may take before a test gives up on it.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(45);

@@ -5,6 +5,7 @@ mod admin;
 mod answer;
 mod bad_input;
 mod contract;
+mod drain;
 mod ended_places;
 mod events;
 mod gate_joins;

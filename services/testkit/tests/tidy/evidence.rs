@@ -16,8 +16,9 @@ fn file(program: &str, modules: &[&str]) -> Option<PathBuf> {
     };
     let services = fs::read_dir(root().join("services")).unwrap();
     let crates = services.map(|service| service.unwrap().path());
-    let others = ["k8s/checks", "grafana/checks", "loadtest", "integrations/checks"]
-        .map(|it| root().join(it));
+    let others =
+        ["k8s/checks", "grafana/checks", "loadtest", "integrations/checks", "gateways/checks"]
+            .map(|it| root().join(it));
     crates.chain(others).find_map(|folder| {
         let module: &Path = &folder.join("tests").join(&path);
         let files = [module.with_extension("rs"), module.join("mod.rs"), module.join("main.rs")];

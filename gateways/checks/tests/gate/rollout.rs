@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use anteroom_testkit::{Anteroom, PATIENCE, Service, client, until};
+use anteroom_testkit::{Anteroom, PATIENCE, Service, Wire, client, until};
 use http::Method;
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
 use crate::site::{Plan, Site};
-use crate::wire::Wire;
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
 const DRAIN: (&str, &str) = ("ANTEROOM_ADMISSION__DRAIN_DELAY", "1s");

@@ -10,7 +10,7 @@ use anteroom_testkit::{PATIENCE, Process, until_some};
 use tempfile::TempDir;
 
 /// The files that a user copies.
-const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../gateways/nginx");
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../nginx");
 /// A cache that keeps all it may: only `Cache-Control` stops it.
 const CACHING: &str = include_str!("caching.conf");
 

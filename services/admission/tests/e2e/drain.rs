@@ -1,8 +1,6 @@
 //! SIGTERM while streams are open, requests are under way and connections are idle.
 
-use anteroom_testkit::{Anteroom, PATIENCE, until};
-
-use crate::wire::Wire;
+use anteroom_testkit::{Anteroom, PATIENCE, Wire, until};
 
 const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
 const BODY: &str = "{}";

@@ -1,16 +1,24 @@
 //! A connection by hand, for what an HTTP client would not do.
 
-use anteroom_testkit::PATIENCE;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
 
+use crate::PATIENCE;
+
+/// A connection, and what came on it and was not read yet.
 pub struct Wire {
     stream: TcpStream,
     text: String,
 }
 
 impl Wire {
+    /// A connection to the host of an address.
+    ///
+    /// # Panics
+    /// When nothing listens.
     pub async fn connect(url: &str) -> Self {
         Self::try_connect(url).await.expect("a connection")
     }
@@ -26,11 +34,18 @@ impl Wire {
         Self::try_connect(url).await.is_some()
     }
 
+    /// Sends a text as it is.
+    ///
+    /// # Panics
+    /// When the other side has closed.
     pub async fn send(&mut self, text: &str) {
         self.stream.write_all(text.as_bytes()).await.expect("sent");
     }
 
     /// Reads until `needle` has come; returns everything from the last call on, up to its end.
+    ///
+    /// # Panics
+    /// When the end comes first, or nothing for [`PATIENCE`].
     pub async fn read(&mut self, needle: &str) -> String {
         loop {
             if let Some(at) = self.text.find(needle) {

@@ -166,7 +166,7 @@ async fn a_stream_needs_a_place() {
 /// Something comes at least every 15 s (admission's own tests); the example waits longer than that.
 #[test]
 fn the_example_waits_longer_than_the_pause_between_events() {
-    let example = include_str!("../../../../gateways/nginx/anteroom-server.conf");
+    let example = include_str!("../../../nginx/anteroom-server.conf");
     let (_, events) = example.split_once("/token/events)$ {").expect("a location for the stream");
     let (events, _) = events.split_once("\n}").expect("its end");
     assert!(events.contains("proxy_buffering off;"));

@@ -97,8 +97,8 @@ fn the_example_has_connections_for_all_its_streams() {
         let (number, _) = rest.split_once(';').expect("an end");
         number.parse().unwrap_or_else(|_| panic!("{before:?} has no number"))
     };
-    let server = include_str!("../../../../../gateways/nginx/anteroom-server.conf");
-    let whole = include_str!("../../../../../gateways/nginx/nginx.conf");
+    let server = include_str!("../../../../nginx/anteroom-server.conf");
+    let whole = include_str!("../../../../nginx/nginx.conf");
     let streams = number(server, "limit_conn anteroom_streams ");
     let connections = number(whole, "worker_connections ");
     assert!(connections >= 4 * streams, "{connections} for {streams} streams");

@@ -1,0 +1,1 @@
+//! Only tests: they run the examples of `gateways/`.

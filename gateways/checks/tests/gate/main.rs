@@ -1,0 +1,17 @@
+//! The gateway check for real: the examples of the repository, run by the real programs in front of
+//! a real service, with the real Anteroom behind.
+
+mod arrives;
+mod attacks;
+mod browser;
+mod caching;
+mod joining;
+mod leads;
+mod nginx;
+mod page;
+mod raw;
+mod rollout;
+mod shop;
+mod site;
+mod sse;
+mod web_server;
