@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use crate::{error::ConfigError, read::bounded};
 
 /// The most that the file may hold, so that a wrong path cannot fill the memory.
-const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The values of a TOML text.
 #[derive(Clone, Debug)]

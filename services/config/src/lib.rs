@@ -58,6 +58,7 @@ pub use origin::{AllowedOrigin, Origin};
 pub use page::{Background, Colour, PAGE_LANGUAGES, PageConfig, PageTheme, Picture};
 pub use pool::PoolConfig;
 pub use queue::{OnStoreError, PublicUrl, QueueConfig, Rate, WithoutStore};
+pub use read::content;
 pub use scheduler::SchedulerConfig;
 pub use sections::{Config, Declared, Section};
 pub use service::Service;

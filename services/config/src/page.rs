@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fmt, fs,
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -77,7 +77,13 @@ impl PageConfig {
         }
         if let Some(Background::File(file, picture)) = &mut self.background {
             let read = Picture::read(file, MOST_BACKGROUND);
-            *picture = Some(read.map_err(|rule| Fault::new(format!("{key}.background"), rule))?);
+            let fault = |rule| {
+                Fault::new(
+                    format!("{key}.background"),
+                    format!("is no colour, and as a file {rule}"),
+                )
+            };
+            *picture = Some(read.map_err(fault)?);
         }
         Ok(())
     }
@@ -96,7 +102,7 @@ impl PageConfig {
         Fault::unless(
             title.is_none() || self.title.is_none(),
             "page.title",
-            "must be unset while title is set: it is the same key",
+            "must be unset while `title` of the queue itself is set: both are the title of the page",
         )?;
         for (key, title) in [("title", title), ("page.title", self.title.as_deref())] {
             let title = title.unwrap_or("-");
@@ -112,6 +118,11 @@ impl PageConfig {
                 PAGE_LANGUAGES.contains(&language.as_str()),
                 &key,
                 format!("unknown language, expected one of {}", PAGE_LANGUAGES.join(", ")),
+            )?;
+            Fault::unless(
+                self.languages.is_empty() || self.languages.iter().any(|it| it.tag() == language),
+                &key,
+                "the page does not have this language: add it to `languages`",
             )?;
             let is_text = |char: char| !char.is_control() || char == '\n';
             Fault::unless(
@@ -233,10 +244,8 @@ pub struct Picture {
 
 impl Picture {
     fn read(path: &Path, most: u64) -> Result<Self, String> {
-        // A pipe would hold up the start, and each reload, until another program writes to it.
-        let is_pipe = fs::metadata(path).is_ok_and(|it| !it.is_file());
-        let content = if is_pipe { None } else { bounded_bytes(path, most)? };
-        let content = content.filter(|it| is_png(it) || is_svg(it)).ok_or_else(|| {
+        let content = bounded_bytes(path, most)?.filter(|it| is_png(it) || is_svg(it));
+        let content = content.ok_or_else(|| {
             let kib = most / 1024;
             format!(
                 "must be an SVG, or a PNG of at most {MOST_PIXELS} × {MOST_PIXELS} pixels, of at \
@@ -265,12 +274,25 @@ fn is_png(content: &[u8]) -> bool {
 
 /// Whether it is text whose first element is `svg`.
 fn is_svg(content: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(content) else { return false };
-    let element = text.match_indices('<').map(|(at, _)| &text[at + 1..]);
-    let mut elements = element.filter(|rest| !rest.starts_with(['?', '!']));
-    elements.next().is_some_and(|rest| {
-        rest.strip_prefix("svg").is_some_and(|rest| rest.starts_with([' ', '>', '\n', '\r', '\t']))
-    })
+    let Ok(mut rest) = std::str::from_utf8(content) else { return false };
+    // What may come before it: a byte order mark, the declaration, comments, a document type.
+    loop {
+        rest = rest.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']);
+        let end = match rest {
+            _ if rest.starts_with("<?") => "?>",
+            _ if rest.starts_with("<!--") => "-->",
+            _ if rest.starts_with("<!") => ">",
+            _ => break,
+        };
+        let Some((before, after)) = rest.split_once(end) else { return false };
+        // The declarations of a document type end with "]>".
+        rest = match after.split_once("]>") {
+            Some((_, after)) if end == ">" && before.contains('[') => after,
+            _ => after,
+        };
+    }
+    let name = rest.strip_prefix("<svg").unwrap_or_default();
+    name.starts_with([' ', '>', '/', '\n', '\r', '\t'])
 }
 
 #[cfg(test)]
@@ -289,10 +311,25 @@ mod tests {
         assert!(!is_png(&png([0, 0, 16, 1, 0, 0, 0, 1])), "too wide");
         let whole = png([0, 0, 0, 1, 0, 0, 0, 1]);
         assert!(!is_png(&whole[..whole.len() - 1]), "cut off");
-        for svg in ["<svg>", "<?xml version=\"1.0\"?>\n<!-- logo -->\n<svg xmlns=\"x\"/>"] {
+        for svg in [
+            "<svg>",
+            "<svg/>",
+            "\u{feff}<?xml version=\"1.0\"?>\n<!-- <b> -->\n<svg xmlns=\"x\"/>",
+            "<!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG 1.1//EN\" \"x.dtd\">\n<svg\n>",
+            "<!DOCTYPE svg [ <!ENTITY a \"b\"> <!ENTITY c \"d\"> ]><svg>",
+        ] {
             assert!(is_svg(svg.as_bytes()), "{svg}");
         }
-        for other in ["", "<html><svg></svg></html>", "<svgx/>", "GIF89a", "svg"] {
+        for other in [
+            "",
+            "<html><svg></svg></html>",
+            "<!-- <svg --><html>",
+            "<!-- <svg>",
+            "<?xml",
+            "<svgx/>",
+            "GIF89a",
+            "svg",
+        ] {
             assert!(!is_svg(other.as_bytes()), "{other}");
         }
         assert!(!is_svg(b"<svg>\xff"), "not UTF-8");

@@ -1,12 +1,18 @@
 //! From the values of the merged layers to the types of the sections, with errors that name the
 //! key; and files of a bounded size.
 
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::Path,
+};
 
 use config::Value;
+use nix::fcntl::OFlag;
 use serde::Deserialize;
 
-use crate::error::Fault;
+use crate::{document::MAX_FILE_BYTES, error::Fault};
 
 /// The text of a file; nothing if it is longer than `most` bytes.
 pub(crate) fn bounded(path: &Path, most: u64) -> Result<Option<String>, String> {
@@ -18,9 +24,26 @@ pub(crate) fn bounded(path: &Path, most: u64) -> Result<Option<String>, String> 
 /// The content of a file; nothing if it is longer than `most` bytes.
 pub(crate) fn bounded_bytes(path: &Path, most: u64) -> Result<Option<Vec<u8>>, String> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    let read = open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("cannot be read: {error}"))?;
     Ok(Some(bytes).filter(|bytes| bytes.len() as u64 <= most))
+}
+
+/// The content of a file of the configuration; nothing if it cannot be read, or no such file may be
+/// so long.
+pub fn content(path: &Path) -> Option<Vec<u8>> {
+    bounded_bytes(path, MAX_FILE_BYTES).ok()?
+}
+
+/// Opens a file. A pipe would hold up the start, and each reload, until another program writes to
+/// it.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NONBLOCK.bits();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.file_type().is_fifo() {
+        return Err(io::Error::other("it is a pipe, and must be a file"));
+    }
+    Ok(file)
 }
 
 /// Reads a table into a type; the fault's key starts with `section`.

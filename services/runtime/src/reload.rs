@@ -193,7 +193,7 @@ struct Fingerprint(Vec<(PathBuf, Option<u64>)>);
 
 impl Fingerprint {
     fn of(files: &[PathBuf]) -> Self {
-        let hash = |file: &PathBuf| Some(hash(&std::fs::read(file).ok()?));
+        let hash = |file: &PathBuf| Some(hash(&anteroom_config::content(file)?));
         Self(files.iter().map(|file| (file.clone(), hash(file))).collect())
     }
 
@@ -267,5 +267,33 @@ mod tests {
             reloader = reloader.look();
             assert_eq!(warned(), expected, "{networks}");
         }
+    }
+
+    #[test]
+    fn a_picture_that_became_a_pipe_stops_no_reload() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let [file, logo] = ["anteroom.toml", "logo.svg"].map(|name| directory.path().join(name));
+        let titled = |title: &str| {
+            let page = format!("title = \"{title}\"\nlogo_file = \"{}\"", logo.display());
+            let text = format!("[queues.a]\nbatch = 1\n[queues.a.page]\n{page}\n");
+            fs::write(&file, text).expect("written");
+        };
+        fs::write(&logo, "<svg/>").expect("written");
+        titled("one");
+        let loader = Loader::new(Some(&file)).service(Service::Admission);
+        let running = Arc::new(loader.load().expect("valid"));
+        let (changes, receiver) = watch::channel(Arc::clone(&running));
+        let metrics = ReloadMetrics::new(&Registry::new()).expect("a fresh registry");
+        let reloader = Reloader::new(loader, running, changes, metrics);
+        fs::remove_file(&logo).expect("removed");
+        nix::unistd::mkfifo(&logo, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+        titled("two");
+        let reloader = reloader.look();
+        assert_eq!(reloader.metrics.success.get(), 0);
+        fs::remove_file(&logo).expect("removed");
+        fs::write(&logo, "<svg/>").expect("written");
+        let reloader = reloader.look();
+        assert_eq!(reloader.metrics.success.get(), 1);
+        assert_eq!(receiver.borrow().queues["a"].title(), Some("two"));
     }
 }

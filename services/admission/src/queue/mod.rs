@@ -23,7 +23,6 @@ pub mod waiting_page;
 
 use std::sync::Arc;
 
-use anteroom_config::PAGE_LANGUAGES;
 use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status};
 use axum::routing::any;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -87,8 +86,8 @@ impl Routes for QueueState {
                 text("^[A-Za-z0-9_-]{40}$"),
             ),
             "lang" => (
-                "the language of the page, instead of its own choice",
-                one_of(PAGE_LANGUAGES.iter().copied()),
+                "the language of the page, instead of its own choice; the page ignores other values",
+                ObjectBuilder::new().schema_type(Type::String),
             ),
             "theme" => {
                 ("the theme, instead of the configured one", one_of(["auto", "light", "dark"]))

@@ -99,6 +99,8 @@ problems! {
     BackendRenewProblems of Code::UNKNOWN_QUEUE: CALLER, &[Code::PLACE_GONE, Code::NOT_ACTIVE];
     /// Refusals of calls with a key that take nothing but the name of a queue, or of a place in it.
     KeyProblems of Code::UNKNOWN_QUEUE: CALLER;
+    /// Refusals of a preview.
+    PreviewProblems of Code::UNKNOWN_QUEUE: CALLER, VALUE;
     /// Refusals of overrides.
     OverrideProblems of Code::UNKNOWN_QUEUE: CALLER, BODY, VALUE;
     /// Refusals of an operator's look at a ticket, or its eviction.

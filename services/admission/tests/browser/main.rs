@@ -130,6 +130,11 @@ async fn loads_little() {
 }
 
 #[tokio::test]
+async fn without_its_style() {
+    visit(&["without_its_style"]).await;
+}
+
+#[tokio::test]
 async fn notifies_on_request() {
     visit(&["notifies_on_request"]).await;
 }

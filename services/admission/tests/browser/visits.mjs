@@ -127,6 +127,7 @@ const visits = {
     await tabTo('leave_no');
     await page.keyboard.press('Enter');
     assert.equal(await page.locator('#leave').getAttribute('open'), null, 'the visitor stays');
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), 'SUMMARY');
     assert.equal(await view(page), 'waiting');
     await page.focus('#leave summary');
     await page.keyboard.press('Enter');
@@ -166,7 +167,7 @@ const visits = {
     assert.equal(await page.evaluate(() => getComputedStyle(document.body).direction), 'rtl');
     const own = await ticket(page);
     await page.click('#languages summary');
-    await page.click('#languages a[lang="ja"]');
+    await page.click('#languages button[lang="ja"]');
     await page.waitForSelector('html[lang="ja"] #room[data-view="waiting"]');
     assert.equal(await ticket(page), own);
     assert.deepEqual(complaints, []);
@@ -239,6 +240,29 @@ const visits = {
     await open();
   },
 
+  // A page without its style loads itself again: soon at first, for it may be of another version, and then rarely.
+  async without_its_style() {
+    await holder();
+    const { context } = await visitor();
+    await context.clock.install();
+    await context.route('**/assets/*.css', (route) => route.abort());
+    const page = await context.newPage();
+    let loads = 0;
+    page.on('load', () => { loads += 1; });
+    const after = async (seconds, expected) => {
+      await page.clock.fastForward(1000 * seconds);
+      const again = expected > loads ? page.waitForEvent('load') : null;
+      if (again) await again;
+      assert.equal(loads, expected, `${seconds} s`);
+      await shows(page, 'waiting');
+    };
+    await page.goto(room);
+    await shows(page, 'waiting');
+    await after(16, 2);
+    await after(100, 2);
+    await after(300, 3);
+  },
+
   // A notification and a sound are on request alone.
   async notifies_on_request() {
     const first = await holder();
@@ -257,6 +281,7 @@ const visits = {
     await shows(page, 'waiting');
     await page.click('#notify');
     await page.waitForSelector('#notified:not([hidden])');
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'notified', 'a screen reader hears it');
     await page.evaluate(() => {
       Object.defineProperty(document, 'hidden', { get: () => true });
     });

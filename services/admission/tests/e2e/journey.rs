@@ -236,6 +236,7 @@ async fn the_public_state_shows_counts_and_opening_times() {
     .await;
     let state = room.get("/v1/queues/:name-later").send().await.is(200).json();
     assert_eq!(state["joins_at"], "2199-01-01T00:00:00Z");
+    assert!(state["joins_in_ms"].as_u64() > Some(5_000_000_000_000), "{state}");
     assert_eq!(state["opens_at"], "2199-01-02T00:00:00Z");
     assert_eq!(state["closes_at"], "2199-01-03T00:00:00Z");
     let refused = room.post("/v1/queues/:name-later/tokens").send().await;

@@ -1,7 +1,9 @@
 // Runs the page's script in a pretended browser, in virtual time, and prints what it asked for and showed.
 // Its argument is a scene: {script, texts, lang, status, returnTo, until,
 // answers: [{path, from?, status, headers?, body?}], of which the last one whose time has come is given; status 0 is a
-// network that fails,
+// network that fails, and no status one that is silent,
+// stream: [{at, event, data}], the events of each stream by their time after its start (without it there are no streams),
+// shownAt: when a page that is loaded ahead is looked at,
 // presses: [{at, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there,
 // deniesStorage: whether the browser refuses access to its stores, offline: whether it knows that it is,
 // clock: how far its clock is wrong, in ms}.
@@ -10,7 +12,7 @@ import { createContext, runInContext } from "node:vm";
 
 const scene = JSON.parse(process.argv[2]);
 let now = 0;
-let order = 0;
+let order = 1;
 let timers = [];
 const requests = [];
 // What the page shows after each answer to "/token", with the number of the answer.
@@ -33,13 +35,16 @@ const room = {
   },
 };
 
-const fetch = async (path, { method, headers }) => {
+const fetch = async (path, { method, headers, signal }) => {
   requests.push([now, method, path, headers["idempotency-key"] ?? null]);
   // A script that never rests would otherwise run for ever.
   if (requests.length > 2000) throw new Error("too many requests");
   const index = scene.answers.findLastIndex((it) => path.endsWith(it.path) && (it.from ?? 0) <= now);
   const answer = scene.answers[index];
   if (!answer || answer.status === 0) throw new TypeError("the network failed");
+  if (answer.status === undefined) {
+    return new Promise((_, reject) => setTimeout(() => reject(new TypeError("it took too long")), signal.ms));
+  }
   if (path.endsWith("/token")) answered = index;
   return {
     ok: answer.status < 300,
@@ -67,14 +72,31 @@ const stores = {
   },
   get sessionStorage() { return this.localStorage; },
 };
+if (scene.stream) {
+  stores.EventSource = class {
+    static CLOSED = 2;
+    readyState = 1;
+    listeners = {};
+    constructor(path) {
+      requests.push([now, "GET", path, null]);
+      for (const { at, event, data } of scene.stream) {
+        setTimeout(() => this.readyState === 1 && this.listeners[event]({ data: JSON.stringify(data) }), at);
+      }
+    }
+    addEventListener(type, act) { this.listeners[type] = act; }
+    close() { this.readyState = 2; }
+  };
+}
 const document = {
-  title: "Concert", hidden: false, addEventListener() {}, documentElement: { lang: scene.lang },
+  title: "Concert", hidden: false, prerendering: scene.shownAt !== undefined,
+  addEventListener(type, act) { if (type === "prerenderingchange") setTimeout(act, scene.shownAt); }, documentElement: { lang: scene.lang },
   getElementById: (id) => (id === "room" ? room : element(id)),
 };
 let address = null;
 let left = null;
 const page = createContext({
   history: { replaceState: (_state, _title, to) => { address = to; } },
+  AbortSignal: { timeout: (ms) => ({ ms }) },
   document, fetch, setTimeout, clearTimeout, crypto, btoa, URLSearchParams,
   addEventListener() {}, navigator: { onLine: !scene.offline },
   performance: { now: () => now },

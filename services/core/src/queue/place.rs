@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use super::Rules;
+use super::{Pace, Rules};
 use crate::numbered::numbered;
 
 /// The number of a place: 1, 2, 3 … in the order in which the store saw the joins.
@@ -156,15 +156,18 @@ impl Place {
     /// In line that is a tenth of the expected wait, or half of the time in which its turn hardly
     /// comes. It is 1 s to 20 s, and at most half of the wait and of `claim_ttl`, so that no
     /// visitor misses its turn. Without an estimate it is 1 s for every 20 that are promoted
-    /// before.
-    pub fn poll_after(&self, claim_ttl: Duration) -> Duration {
+    /// before. Before the queue opens no visitor is called: half of that time counts too.
+    pub fn poll_after(&self, claim_ttl: Duration, opens_in: Option<Duration>) -> Duration {
+        let opens_in = (opens_in.unwrap_or_default() / 2).min(LATEST_POLL);
         let after = match self.standing {
             Standing::Waiting { wait: Wait::Expected { eta, .. }, .. } => {
                 let surely = self.soonest_turn();
-                (eta / 10).max(surely / 2).clamp(SOONEST_POLL, LATEST_POLL).min(eta / 2)
+                let after = (eta / 10).max(surely / 2).clamp(SOONEST_POLL, LATEST_POLL);
+                after.min(eta / 2).max(opens_in)
             }
             Standing::Waiting { wait: Wait::Unknown { before }, .. } => {
-                Duration::from_millis(50 * before.min(1_000)).clamp(SOONEST_POLL, LATEST_POLL)
+                let after = Duration::from_millis(50 * before.min(1_000));
+                after.clamp(SOONEST_POLL, LATEST_POLL).max(opens_in)
             }
             // It is to be claimed.
             Standing::Ready { .. } => SOONEST_POLL,
@@ -181,16 +184,34 @@ impl Place {
         eta.saturating_sub(beyond)
     }
 
-    /// How long a waiting place is kept if its visitor does not poll; `None` if not waiting. A
-    /// visitor who is called before it is inactive has `claim_ttl` to come back.
+    /// How long a waiting place is kept if its visitor does not poll, by a careful estimate; `None`
+    /// if not waiting. A visitor who is called before it is inactive has `claim_ttl` to come back.
     pub fn kept_unseen(&self, rules: &Rules, opens_in: Option<Duration>) -> Option<Duration> {
         let Standing::Waiting { .. } = self.standing else { return None };
-        let turn = self.soonest_turn().max(opens_in.unwrap_or_default());
-        Some(if turn < rules.idle_ttl {
-            turn + rules.claim_ttl
+        let turn = self.earliest_turn(rules).max(opens_in.unwrap_or_default());
+        // Presence is kept in slots of a quarter of `idle_ttl`; a check-in period shortens it.
+        let inactive = rules.idle_ttl.min(2 * rules.first_poll_ttl) + rules.keep_ttl;
+        Some(if turn < rules.idle_ttl * 5 / 4 {
+            (turn + rules.claim_ttl).min(inactive)
         } else {
-            rules.idle_ttl + rules.keep_ttl
+            inactive
         })
+    }
+
+    /// The time in which the turn hardly comes, also if all visitors ahead are away: a missed turn
+    /// is given to the next visitor at once, so each `claim_ttl` as many are called again as in the
+    /// one before, beside those who are called by the rate.
+    fn earliest_turn(&self, rules: &Rules) -> Duration {
+        let soonest = self.soonest_turn();
+        let Some(eta) = self.eta().0.filter(|_| !soonest.is_zero()) else { return soonest };
+        let count = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        let per_round = count(self.position()) * rules.claim_ttl.div_duration_f64(eta);
+        let at_once = rules.batch.filter(|_| rules.pace == Pace::Batch).map_or(1.0, count);
+        let first = per_round.max(at_once);
+        let ahead = count(self.position().saturating_sub(1));
+        // In k rounds first × k + per_round × k² ÷ 2 are called.
+        let rounds = ((first * first + 2.0 * per_round * ahead).sqrt() - first) / per_round;
+        soonest.min(rules.claim_ttl.mul_f64(rounds))
     }
 
     /// Time until the claim or the session ends; `None` while waiting.
@@ -255,45 +276,54 @@ mod tests {
 
     #[test]
     fn polls_are_frequent_at_the_front_and_rare_at_the_back() {
-        let after = |eta| expects(eta, Some(2 * eta)).poll_after(CLAIM_TTL).as_millis();
+        let after = |eta| expects(eta, Some(2 * eta)).poll_after(CLAIM_TTL, None).as_millis();
         assert_eq!(after(3_000), 1_000);
         assert_eq!(after(60_000), 6_000);
         assert_eq!(after(3_600_000), 20_000);
-        let blind = |before| waiting(Wait::Unknown { before }).poll_after(CLAIM_TTL).as_millis();
+        let blind =
+            |before| waiting(Wait::Unknown { before }).poll_after(CLAIM_TTL, None).as_millis();
         assert_eq!(blind(0), 1_000);
         assert_eq!(blind(100), 5_000);
         assert_eq!(blind(1_000_000), 20_000);
     }
 
     #[test]
-    fn an_unseen_place_is_kept_until_it_is_called_or_has_been_inactive() {
+    fn an_unseen_place_is_kept_until_it_can_be_called_or_has_been_inactive() {
         let rules = Rules::default();
         let kept = |place: &Place, opens_in| {
             place.kept_unseen(&rules, opens_in).map(|kept| kept.as_secs())
         };
-        // Called in 290 s at the soonest, with 60 s to enter.
-        assert_eq!(kept(&expects(300_000, Some(310_000)), None), Some(350));
-        // Inactive after 600 s, and for 1 800 s.
-        assert_eq!(kept(&expects(3_600_000, Some(3_700_000)), None), Some(2_400));
+        // By the rate the turn comes in 290 s. If all ahead are away it comes in two rounds of
+        // 60 s: in the first, one of the four is called by the rate, in the second three in all.
+        assert_eq!(kept(&expects(300_000, Some(310_000)), None), Some(120 + 60));
+        let wait = Wait::Expected {
+            eta: Duration::from_secs(7_200),
+            eta_p90: Some(Duration::from_secs(7_300)),
+        };
+        let far = Place { ticket: 15, standing: Standing::Waiting { position: 40_000, wait } };
+        // Inactive after 120 s at the soonest, in a check-in period, and for 1 800 s.
+        assert_eq!(kept(&far, None), Some(1_920));
         // It may be called at any moment, or as soon as the queue opens.
         let unknown = waiting(Wait::Unknown { before: 9 });
         assert_eq!(kept(&unknown, None), Some(60));
         assert_eq!(kept(&unknown, Some(Duration::from_secs(30))), Some(90));
-        assert_eq!(kept(&unknown, Some(Duration::from_secs(3_600))), Some(2_400));
+        // It is seen for up to 1.25 × 600 s after the last poll.
+        assert_eq!(kept(&unknown, Some(Duration::from_secs(740))), Some(800));
+        assert_eq!(kept(&unknown, Some(Duration::from_secs(3_600))), Some(1_920));
         let ready = Standing::Ready { expires_in: CLAIM_TTL };
         assert_eq!(kept(&Place { ticket: 1, standing: ready }, None), None);
     }
 
     #[test]
     fn a_visitor_whose_turn_cannot_come_within_a_time_polls_at_most_once_in_half_of_it() {
-        let after = |eta, slow| expects(eta, Some(slow)).poll_after(CLAIM_TTL).as_secs();
+        let after = |eta, slow| expects(eta, Some(slow)).poll_after(CLAIM_TTL, None).as_secs();
         // Hardly before 20 s, 36 s, 290 s.
         assert_eq!(after(30_000, 40_000), 10);
         assert_eq!(after(38_000, 40_000), 18);
         assert_eq!(after(300_000, 310_000), 20);
         // It may come at once.
         assert_eq!(after(100_000, 300_000), 10);
-        assert_eq!(expects(100_000, None).poll_after(CLAIM_TTL).as_secs(), 10);
+        assert_eq!(expects(100_000, None).poll_after(CLAIM_TTL, None).as_secs(), 10);
     }
 
     #[test]
@@ -306,7 +336,7 @@ mod tests {
             Place { ticket: 1, standing: Standing::Active { expires_in: Duration::ZERO } },
         ] {
             for claim_ttl in [Duration::from_secs(1), CLAIM_TTL] {
-                assert_eq!(place.poll_after(claim_ttl), SOONEST_POLL, "{place:?}");
+                assert_eq!(place.poll_after(claim_ttl, None), SOONEST_POLL, "{place:?}");
             }
         }
     }
@@ -314,19 +344,21 @@ mod tests {
     #[test]
     fn no_visitor_misses_its_turn() {
         for eta in [2_000, 5_000, 100_000] {
-            let after = expects(eta, Some(eta)).poll_after(CLAIM_TTL);
+            let after = expects(eta, Some(eta)).poll_after(CLAIM_TTL, None);
             assert!(after.as_millis() * 2 <= u128::from(eta));
         }
         let short = Duration::from_secs(5);
-        assert!(expects(3_600_000, None).poll_after(short) * 2 <= short);
-        assert!(waiting(Wait::Unknown { before: 9_999 }).poll_after(short) * 2 <= short);
+        assert!(expects(3_600_000, None).poll_after(short, None) * 2 <= short);
+        assert!(waiting(Wait::Unknown { before: 9_999 }).poll_after(short, None) * 2 <= short);
     }
 
     /// 2 800 visitors, however many turns a second there are.
     #[test]
     fn a_line_polls_no_more_often_than_it_moves() {
         let polls = |place: &dyn Fn(u64) -> Place| -> f64 {
-            (1..=2_800).map(|turn| 1.0 / place(turn).poll_after(CLAIM_TTL).as_secs_f64()).sum()
+            (1..=2_800)
+                .map(|turn| 1.0 / place(turn).poll_after(CLAIM_TTL, None).as_secs_f64())
+                .sum()
         };
         for (turns_a_second, most) in [(0.01, 145.0), (0.1, 150.0), (1.0, 180.0), (10.0, 500.0)] {
             let line = |turn: u64| {

@@ -103,7 +103,7 @@ async fn polls(queue: &Queue, line: &[PlaceRef]) -> f64 {
     let looks = join_all(line.iter().map(|of| look(queue, *of))).await;
     let claim_ttl = Duration::from_secs(60);
     // Jitter hastens each by up to 20 %.
-    looks.iter().map(|place| 1.0 / (0.9 * place.poll_after(claim_ttl).as_secs_f64())).sum()
+    looks.iter().map(|place| 1.0 / (0.9 * place.poll_after(claim_ttl, None).as_secs_f64())).sum()
 }
 
 #[tokio::test]

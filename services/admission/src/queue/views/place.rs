@@ -63,9 +63,9 @@ pub struct PlaceView<'a> {
     /// Milliseconds until the turn or the session ends; absent while waiting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_in_ms: Option<u64>,
-    /// How long the place is kept if you do not poll; absent if not waiting. If the queue is
-    /// likely to call you before you are inactive, it ends `claim_ttl` after the soonest turn that
-    /// the expected wait allows. It shrinks if the queue suddenly moves faster.
+    /// How long the place is kept if you do not poll, by a careful estimate; absent if not waiting.
+    /// If the queue can call you before you are inactive, also because visitors ahead miss their
+    /// turn, it ends `claim_ttl` after that. It shrinks if the queue suddenly moves faster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_ms: Option<u64>,
     /// The state of the queue. It and the next three are at most 1 s old while Redis is up.
@@ -126,7 +126,8 @@ impl<'a> PlaceView<'a> {
     /// The place of `queue`, which is in `state`, as its holder reads it; each view has its own
     /// jitter of `poll_after`.
     pub fn new(queue: &'a str, place: &Place, claim_ttl: Duration, state: PlaceQueue) -> Self {
-        let poll_after = jittered(place.poll_after(claim_ttl), rand::rng().random());
+        let poll_after =
+            jittered(place.poll_after(claim_ttl, state.opens_in), rand::rng().random());
         let (position, (eta, eta_p90)) = (place.position(), place.eta());
         Self {
             status: (&place.standing).into(),

@@ -71,6 +71,9 @@ pub struct QueueView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T10:30:00Z")]
     pub joins_at: Option<String>,
+    /// The time until then in milliseconds, by the clock of Redis; absent once it has come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joins_in_ms: Option<u64>,
     /// The time from which visitors are admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T11:00:00Z")]
@@ -97,6 +100,7 @@ impl<'a> QueueView<'a> {
             active: snapshot.active,
             rate_per_minute: snapshot.rate_per_second.map(|rate| (rate * 6_000.0).round() / 100.0),
             joins_at: snapshot.rules.joins_at.and_then(moment),
+            joins_in_ms: until(snapshot.rules.joins_at, snapshot, age).map(millis),
             opens_at: snapshot.rules.opens_at.and_then(moment),
             closes_at: snapshot.rules.closes_at.and_then(moment),
             age_ms: millis(age),
@@ -106,7 +110,12 @@ impl<'a> QueueView<'a> {
 
 /// How long it is until this moment (in seconds since 1970), by the clock of Redis.
 pub fn opens_in(seen: &Seen<Snapshot>, at: Option<u64>) -> Option<Duration> {
-    let now = Duration::from_micros(seen.redis_time_us());
+    until(at, &seen.snapshot, seen.age())
+}
+
+/// The same, by a snapshot of this age.
+fn until(at: Option<u64>, snapshot: &Snapshot, age: Duration) -> Option<Duration> {
+    let now = Duration::from_micros(snapshot.store_time_us) + age;
     Duration::from_secs(at?).checked_sub(now).filter(|left| !left.is_zero())
 }
 

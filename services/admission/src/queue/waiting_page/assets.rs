@@ -47,7 +47,9 @@ impl Asset {
     pub fn new(stem: &str, ending: &str, kind: &'static str, content: Bytes) -> Self {
         let name = format!("{stem}-{}.{ending}", short_digest(&content));
         let digest = STANDARD.encode(Sha256::digest(&content));
-        Self { name, digest, kind, gzip: gzip(&content), plain: content }
+        // A PNG would become longer.
+        let gzip = gzip(&content).filter(|gzip| gzip.len() < content.len());
+        Self { name, digest, kind, gzip, plain: content }
     }
 
     /// The same as an address that holds the content.

@@ -107,7 +107,8 @@ impl Language {
         let lines = headers.get_all(ACCEPT_LANGUAGE).iter();
         let wanted = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
         let mut best: Option<(f32, &Self)> = None;
-        for wish in wanted {
+        // Browsers send a few. A long list would cost more than the page.
+        for wish in wanted.take(50) {
             let (tag, weight) = wish.split_once(';').unwrap_or((wish, "q=1"));
             let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse().ok());
             let language = Self::meant(tag.trim());

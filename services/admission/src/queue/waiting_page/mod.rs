@@ -6,6 +6,7 @@
 //! has a button that finishes. All that comes from outside is escaped. The Content-Security-Policy
 //! lets nothing run but the scripts that it names.
 
+mod address;
 mod assets;
 mod colours;
 mod languages;
@@ -18,17 +19,17 @@ use std::sync::Arc;
 
 use anteroom_config::PageConfig;
 use anteroom_core::queue::{GoneReason, PlaceId};
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HOST, HeaderValue, LOCATION, RETRY_AFTER, SET_COOKIE};
 use http::{HeaderMap, StatusCode, Uri};
 
+use self::address::{Address, OVER};
 use self::assets::Assets;
 use self::languages::Language;
 use self::render::Page;
 use self::views::View;
 use super::calls::{held, is_strong_key};
-use super::return_to::with_return_to;
 use super::views::queue::{StateView, opens_in};
 use super::visitor::{Held, Visitor};
 use super::visits;
@@ -75,12 +76,13 @@ impl QueuePage {
     ),
 )]
 pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
+    let address = Address::of(&visitor.queue, &uri);
     let view = match &visitor.held {
-        Held::Valid(_) => look(&visitor, &uri).await,
-        Held::Nothing | Held::Forged if is_over(&uri) => View::finished(),
+        Held::Valid(_) => look(&visitor, &address).await,
+        Held::Nothing | Held::Forged if address.is_over => View::finished(),
         Held::Nothing | Held::Forged => without_place(&visitor),
     };
-    let mut response = answer(&visitor, &uri, &headers, &view);
+    let mut response = answer(&visitor, &address, &headers, &view);
     if visitor.held == Held::Forged
         && let Some(cookie) = visitor.no_cookie()
     {
@@ -105,11 +107,12 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
 )]
 pub async fn asset(
     At(queue): At<QueueState>,
-    Path(names): Path<(String, String)>,
+    uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (_, file) = names;
-    queue.page.assets.answer(&file, &headers).ok_or_else(|| Problem::new(Code::NOT_FOUND))
+    // The names of files have nothing that is encoded.
+    let file = uri.path().rsplit('/').next().unwrap_or_default();
+    queue.page.assets.answer(file, &headers).ok_or_else(|| Problem::new(Code::NOT_FOUND))
 }
 
 /// Whether a visitor without a place could join, as far as is known.
@@ -127,15 +130,14 @@ fn without_place(visitor: &Visitor) -> View {
     view.unwrap_or_else(|| View::no_place(None))
 }
 
-async fn look(visitor: &Visitor, uri: &Uri) -> View {
+async fn look(visitor: &Visitor, address: &Address) -> View {
     let place = async {
         let of = visitor.holder()?.place;
         visits::place(&visitor.queue, of).await
     };
     match place.await {
         Ok(place) => {
-            let leads_on = wanted(visitor, uri).is_some();
-            View::place(&visits::view(&visitor.queue, &place), leads_on)
+            View::place(&visits::view(&visitor.queue, &place), address.return_to.is_some())
         }
         Err(problem) if problem.code() == Code::PLACE_GONE => {
             View::ended(problem.gone_reason().unwrap_or(GoneReason::Ended))
@@ -170,14 +172,15 @@ pub async fn join(
     request: Request,
 ) -> Result<Response, Problem> {
     visitor.may_change()?;
+    let address = Address::of(&visitor.queue, &uri);
     // Takes the dead cookie away; the next press of the button joins.
     if visitor.held == Held::Forged {
-        return Ok(back(&visitor, &uri, visitor.no_cookie()));
+        return Ok(back(&visitor, &address, visitor.no_cookie()));
     }
     let (parts, body) = request.into_parts();
     let form = whole_body(&parts.headers, body, &app).await?;
     if let Some(step) = FormStep::of(&form) {
-        return visit(&visitor, &uri, &parts.headers, step).await;
+        return visit(&visitor, &address, &parts.headers, step).await;
     }
     let joined = match held(&visitor).await {
         Ok(Some(held)) => Ok(held),
@@ -185,17 +188,17 @@ pub async fn join(
             .await
             .map(|joined| (joined, None)),
         Err(problem) if problem.code() == Code::ASSERTION_MISSING => Err(problem),
-        Err(problem) => return Ok(kept(&visitor, &uri, &parts.headers, &problem)),
+        Err(problem) => return Ok(kept(&visitor, &address, &parts.headers, &problem)),
     };
     match joined {
         Ok((joined, visitor_id)) => {
             let token = joined.token(&app, &visitor.queue, visitor_id);
-            Ok(back(&visitor, &uri, Some(visitor.cookie(&token)?)))
+            Ok(back(&visitor, &address, Some(visitor.cookie(&token)?)))
         }
-        Err(problem) => Ok(match wanted(&visitor, &uri) {
+        Err(problem) => Ok(match &address.return_to {
             // Where the visitor came from, the backend can sign a new identity.
-            Some(to) if problem.code() == Code::ASSERTION_MISSING => see(&to, None),
-            _ => failed(&visitor, &uri, &parts.headers, &problem, &refused(&visitor, &problem)),
+            Some(to) if problem.code() == Code::ASSERTION_MISSING => see(to, None),
+            _ => failed(&visitor, &address, &parts.headers, &problem, &refused(&visitor, &problem)),
         }),
     }
 }
@@ -214,19 +217,19 @@ fn refused(visitor: &Visitor, problem: &Problem) -> View {
 }
 
 /// The page that says that the place is kept, whatever else did not work.
-fn kept(visitor: &Visitor, uri: &Uri, headers: &HeaderMap, problem: &Problem) -> Response {
-    failed(visitor, uri, headers, problem, &View::kept(problem.retry_delay()))
+fn kept(visitor: &Visitor, address: &Address, headers: &HeaderMap, problem: &Problem) -> Response {
+    failed(visitor, address, headers, problem, &View::kept(problem.retry_delay()))
 }
 
 /// The page that says what did not work.
 fn failed(
     visitor: &Visitor,
-    uri: &Uri,
+    address: &Address,
     headers: &HeaderMap,
     problem: &Problem,
     view: &View,
 ) -> Response {
-    let mut response = answer(visitor, uri, headers, view);
+    let mut response = answer(visitor, address, headers, view);
     *response.status_mut() = problem.code().status();
     if let Some(after) = problem.retry_delay() {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
@@ -258,7 +261,7 @@ impl FormStep {
 /// whose place has ended does not get a new one by this.
 async fn visit(
     visitor: &Visitor,
-    uri: &Uri,
+    address: &Address,
     headers: &HeaderMap,
     step: FormStep,
 ) -> Result<Response, Problem> {
@@ -273,15 +276,15 @@ async fn visit(
     };
     match (done, step) {
         (Err(problem), _) if !matches!(problem.code(), Code::NOT_READY | Code::PLACE_GONE) => {
-            Ok(kept(visitor, uri, headers, &problem))
+            Ok(kept(visitor, address, headers, &problem))
         }
-        (_, FormStep::Claim) => Ok(back(visitor, uri, None)),
+        (_, FormStep::Claim) => Ok(back(visitor, address, None)),
         (_, FormStep::Finish) => {
             let over = format!("{}?{OVER}", visitor.queue.name());
             Ok(see(&over, visitor.no_cookie()))
         }
         // The cookie stays: with it the page shows that the visitor has left.
-        (_, FormStep::Leave) => Ok(back(visitor, uri, None)),
+        (_, FormStep::Leave) => Ok(back(visitor, address, None)),
     }
 }
 
@@ -296,23 +299,18 @@ pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
     is_strong_key(key.as_bytes()).then_some(key)
 }
 
-fn answer(visitor: &Visitor, uri: &Uri, headers: &HeaderMap, view: &View) -> Response {
+fn answer(visitor: &Visitor, address: &Address, headers: &HeaderMap, view: &View) -> Response {
     let queue = &visitor.queue;
-    let return_to = wanted(visitor, uri);
     let languages = queue.page.languages.as_slice();
-    let chosen = chosen_language(uri, languages);
-    let language = chosen.unwrap_or_else(|| Language::preferred(headers, languages));
-    let address = |language: Option<&Language>| {
-        here(queue.name(), return_to.as_deref(), language.map(|language| language.tag))
-    };
+    let preferred = || *Language::preferred(headers, languages);
     let page = Page {
         queue: queue.name(),
         config: &queue.config,
-        language,
+        language: address.language.unwrap_or_else(preferred),
         languages,
-        in_language: &|language| address(Some(language)),
-        action: &address(chosen),
-        return_to: return_to.as_deref(),
+        claim_ttl: queue.in_force(|rules| rules.claim_ttl),
+        action: &address.here(queue.name()),
+        return_to: address.return_to.as_deref(),
         assets: &queue.page.assets,
         host: headers.get(HOST).and_then(|host| host.to_str().ok()),
         view,
@@ -325,19 +323,9 @@ fn answer(visitor: &Visitor, uri: &Uri, headers: &HeaderMap, view: &View) -> Res
     response
 }
 
-/// The language that the visitor chose on the page.
-fn chosen_language(uri: &Uri, offered: &[&'static Language]) -> Option<&'static Language> {
-    let query = uri.query().unwrap_or_default().as_bytes();
-    let (_, tag) = url::form_urlencoded::parse(query).find(|(name, _)| name == "lang")?;
-    offered.iter().find(|language| language.tag == tag).copied()
-}
-
 /// Back to the page, by a GET.
-fn back(visitor: &Visitor, uri: &Uri, cookie: Option<HeaderValue>) -> Response {
-    let language = chosen_language(uri, &visitor.queue.page.languages);
-    let return_to = wanted(visitor, uri);
-    let tag = language.map(|language| language.tag);
-    see(&here(visitor.queue.name(), return_to.as_deref(), tag), cookie)
+fn back(visitor: &Visitor, address: &Address, cookie: Option<HeaderValue>) -> Response {
+    see(&address.here(visitor.queue.name()), cookie)
 }
 
 /// To another page, by a GET.
@@ -350,30 +338,4 @@ fn see(to: &str, cookie: Option<HeaderValue>) -> Response {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     response
-}
-
-/// This page, seen from itself: whatever host and path the visitor came by, the cookie is there.
-fn here(queue: &str, return_to: Option<&str>, language: Option<&str>) -> String {
-    let mut page = with_return_to(queue.to_owned(), return_to);
-    if let Some(language) = language {
-        page.push(if return_to.is_some() { '&' } else { '?' });
-        page.push_str("lang=");
-        page.push_str(language);
-    }
-    page
-}
-
-/// In the page's address: the visit that was here is over.
-const OVER: &str = "over";
-
-fn is_over(uri: &Uri) -> bool {
-    let query = uri.query().unwrap_or_default().as_bytes();
-    url::form_urlencoded::parse(query).any(|(name, _)| name == OVER)
-}
-
-/// Where the visitor wants to go on to, if it may.
-fn wanted(visitor: &Visitor, uri: &Uri) -> Option<String> {
-    let query = uri.query()?.as_bytes();
-    let (_, wanted) = url::form_urlencoded::parse(query).find(|(name, _)| name == "return_to")?;
-    visitor.queue.return_to.parse(&wanted)
 }

@@ -86,7 +86,7 @@
   };
   const keep = (ms) => {
     const minutes = Math.floor(ms / 60000);
-    if (minutes < 2) return null;
+    if (minutes < 2) return text("keep_open");
     return minutes <= 120 ? text("keep_minutes", { n: minutes }) : text("keep_hours", { n: Math.floor(minutes / 60) });
   };
 
@@ -101,7 +101,7 @@
     if (words) say(id, words);
   };
 
-  // Screen readers announce a change, at most one in 30 s.
+  // Screen readers announce a change, at most one in 30 s. Then the text goes, so that it is not read again later.
   let announced = -Infinity;
   let announcing = 0;
   const announce = (words) => {
@@ -109,6 +109,7 @@
     announcing = setTimeout(() => {
       announced = performance.now();
       say("announcement", words);
+      setTimeout(() => say("announcement", ""), 10000);
     }, Math.max(0, announced + 30000 - performance.now()));
   };
 
@@ -164,6 +165,7 @@
     fill("keep", shown.has("keep") && keep(at.keep_ms ?? 0));
     offer("no_reload", shown.has("no_reload"));
     fill("turn", shown.has("turn") && text(returnTo ? "turn_leads_on" : "turn_here"));
+    offer("limit", shown.has("turn") && element("limit").textContent);
     const focused = document.activeElement;
     for (const id of buttons) offer(id, shown.has(id));
     offer("notify", shown.has("notify") && mayNotify());
@@ -172,14 +174,16 @@
     fill("notified", shown.has("notify") && notified);
     document.title = at.mark ? `${at.mark} ${title}` : title;
     element("icon").href = icon.replace(/0(?=-)/, at.icon ?? 0);
-    if (words !== heading) {
+    if (words !== heading && name !== "joining") {
       heading = words;
       announce(words);
     }
     // The button that the visitor pressed can be hidden now: the focus moves to the heading.
     if (focused && focused.closest("[hidden]")) element("heading").focus();
   }
-  const timeOfDay = (ms) => new Intl.DateTimeFormat(lang, { timeStyle: "short" }).format(ms);
+  // In the format of the visitor's own region, if it has the language of the page.
+  const region = (navigator.languages ?? []).find((it) => it.startsWith(lang + "-")) ?? lang;
+  const timeOfDay = (ms) => new Intl.DateTimeFormat(region, { timeStyle: "short" }).format(ms);
 
   // ---- a notification, on request ----
 
@@ -193,6 +197,8 @@
     notified = text(allowed ? "notify_on" : "notify_sound");
     offer("notify", false);
     fill("notified", notified);
+    // The button had the focus.
+    element("notified").focus();
   });
   const notify = () => {
     if (!notified) return;
@@ -216,12 +222,17 @@
 
   // ---- calls, and when to make the next one ----
 
+  // No answer takes longer than this, and no stream is silent for so long.
+  const SILENCE = 45000;
   const call = async (method, path, headers = {}) => {
-    const response = await fetch(api + path, { method, headers, credentials: "same-origin", cache: "no-store" });
+    const signal = AbortSignal.timeout?.(SILENCE);
+    const response = await fetch(api + path, { method, headers, signal, credentials: "same-origin", cache: "no-store" });
     setClock(response);
     return response;
   };
   const problem = async (response) => response.json().catch(() => ({}));
+  // A time of an answer. A proxy can have changed it.
+  const atLeast = (least, ms) => Math.max(least, Number.isFinite(ms) ? ms : 0);
   let timer = 0;
   let next = null;
   // Timers have 31 bits. A longer time would end at once.
@@ -248,7 +259,7 @@
   };
   const backOff = (response = null, why = {}) => {
     const own = Math.min(1000 * 2 ** failures++, 20000) * (0.5 + Math.random());
-    return Math.max(own, why.retry_after_ms || delayOf(response));
+    return atLeast(own, why.retry_after_ms || delayOf(response));
   };
   // A gateway sends the same Retry-After to all visitors while admission is down: spread them.
   const delayOf = (response) => {
@@ -295,8 +306,7 @@
   async function closed() {
     const response = await call("GET", "").catch(() => null);
     const state = response?.ok ? await problem(response) : {};
-    const opens = Date.parse(state.joins_at) - now();
-    if (opens > 0) show("not_open", { reason: state.reason, clock: opens });
+    if (state.joins_in_ms > 0) show("not_open", { reason: state.reason, clock: state.joins_in_ms });
     else show("closed", { reason: state.reason });
   }
 
@@ -348,12 +358,14 @@
         progress: known.progress, wait: wait(place.eta_ms, place.eta_p90_ms),
         mark: `(${decimal.format(place.ahead)})`, icon: Math.floor(known.progress / 10),
       };
-      if (place.paused_by) show("recovering", at);
+      // A queue is paused before it opens.
+      if (place.opens_in_ms > 0) show("entry_starts", { ...at, clock: place.opens_in_ms });
+      else if (place.paused_by) show("recovering", at);
       else if (place.queue_state === "paused") show("paused", at);
-      else if (place.opens_in_ms > 0) show("entry_starts", { ...at, clock: place.opens_in_ms });
       else show("waiting", at);
       return;
     }
+    if (place.status !== "ready" && place.status !== "active") throw new TypeError("no place");
     const at = { clock: place.expires_in_ms, mark: "\u25cf", icon: 10 };
     if (place.status === "active" && !returnTo) {
       turn = false;
@@ -371,13 +383,15 @@
   }
 
   // Enters. With `return_to` only while the page is visible, else only when the visitor presses the button.
+  let entering = false;
   async function goOn(pressed = false) {
-    if (!turn || (!returnTo && !pressed) || document.hidden) return;
-    const response = await call("POST", "/token/claim");
+    if (!turn || (!returnTo && !pressed) || document.hidden || entering) return;
+    entering = true;
+    const response = await call("POST", "/token/claim").finally(() => { entering = false; });
     if (!response.ok) return later(poll, backOff(response, await problem(response)));
     if (returnTo) return goBack();
     const place = await response.json();
-    if (!source) later(poll, place.poll_after_ms);
+    if (!source) later(poll, atLeast(1000, place.poll_after_ms));
     tell(place);
   }
 
@@ -406,13 +420,14 @@
     forgetKey();
     const query = new URLSearchParams(location.search);
     query.set("over", "");
+    if (element("over")) element("over").disabled = false;
     history.replaceState(null, "", "?" + query);
     show(view);
   }
 
   function gone(reason) {
     stop();
-    if (reason === "lost") return attempt(join);
+    if (reason === "lost") return later(() => join(), backOff());
     if (reason === "completed") return over("finished");
     forgetKey();
     show(reason === "left" ? "left" : "ended", { why: texts["ended_" + reason] ? reason : null });
@@ -424,7 +439,7 @@
       proven();
       const place = await response.json();
       tell(place);
-      if (!turn || !returnTo || document.hidden) later(poll, place.poll_after_ms);
+      if (!turn || !returnTo || document.hidden) later(poll, atLeast(1000, place.poll_after_ms));
       return;
     }
     const why = await problem(response);
@@ -441,21 +456,34 @@
   function stop() {
     clearTimeout(timer);
     stopClock();
+    clearTimeout(silent);
     if (source) source.close();
     source = null;
   }
 
+  // A connection can be lost without a sign.
+  let silent = 0;
   function watch() {
     stop();
     if (!window.EventSource) return later(poll, 1000);
-    source = new EventSource(api + "/token/events");
-    source.addEventListener("place", (event) => { proven(); tell(JSON.parse(event.data)); });
-    source.addEventListener("gone", (event) => gone(JSON.parse(event.data).reason));
-    source.addEventListener("replaced", () => { stop(); later(poll, 1000); });
-    source.addEventListener("error", () => {
-      if (source && source.readyState === EventSource.CLOSED) { stop(); later(poll, backOff()); }
+    const pollInstead = (after) => { stop(); later(poll, after); };
+    const listen = () => {
+      clearTimeout(silent);
+      silent = setTimeout(() => pollInstead(backOff()), SILENCE);
+    };
+    listen();
+    source = new window.EventSource(api + "/token/events");
+    const on = (name, act) => source.addEventListener(name, (event) => {
+      listen();
+      try { act(JSON.parse(event.data)); } catch { pollInstead(backOff()); }
     });
-    source.addEventListener("unavailable", () => show("busy_kept"));
+    on("place", (place) => { tell(place); proven(); });
+    on("gone", ({ reason }) => gone(reason));
+    on("replaced", () => pollInstead(1000));
+    on("unavailable", () => show("busy_kept"));
+    source.addEventListener("error", () => {
+      if (source && source.readyState === EventSource.CLOSED) pollInstead(backOff());
+    });
   }
 
   element("form").addEventListener("submit", (event) => {
@@ -471,13 +499,21 @@
     attempt(() => leave("left"));
   });
   offer("leave_no", true);
-  element("leave_no").addEventListener("click", () => { element("leave").open = false; });
+  element("leave_no").addEventListener("click", () => {
+    element("leave").open = false;
+    element("leave").firstElementChild.focus();
+  });
 
-  switch (room.dataset.status) {
-    case "waiting": watch(); break;
-    case "ready":
-    case "active": turn = true; watch(); attempt(goOn); break;
-    case "none": attempt(join); break;
-    default: forgetKey();
-  }
+  const start = () => {
+    switch (room.dataset.status) {
+      case "waiting": watch(); break;
+      case "ready":
+      case "active": turn = true; watch(); attempt(goOn); break;
+      case "none": attempt(join); break;
+      default: forgetKey();
+    }
+  };
+  // A browser that loads the page ahead of a visit takes no place.
+  if (document.prerendering) document.addEventListener("prerenderingchange", start, { once: true });
+  else start();
 })();

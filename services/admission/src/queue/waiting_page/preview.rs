@@ -14,7 +14,7 @@ use super::views::{self, View};
 use crate::http::caller::Operator;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::problem::{Code, Problem};
-use crate::queue::problems::KeyProblems;
+use crate::queue::problems::PreviewProblems;
 use crate::queue::state::QueueState;
 
 /// Which page to show.
@@ -62,7 +62,7 @@ impl ToSchema for StateName {}
     ),
     responses(
         (status = 200, description = "the page", body = String, content_type = "text/html"),
-        KeyProblems,
+        PreviewProblems,
     ),
 )]
 pub async fn preview(
@@ -91,7 +91,7 @@ pub async fn preview(
         config: &queue.config,
         language,
         languages,
-        in_language: &|_| "#".to_owned(),
+        claim_ttl: queue.in_force(|rules| rules.claim_ttl),
         action: "#",
         return_to: Some("#").filter(|_| view.shows("go_on")),
         assets: &Assets::new(&queue.config.page, theme),

@@ -94,7 +94,8 @@ impl View {
             position: 1_241,
             wait: Some((minutes(8), Some(minutes(12)))),
             clock: row.clock.as_ref().map(|_| Duration::from_secs(299)),
-            keep: Some(minutes(40)),
+            // What follows from a wait of 8 to 12 minutes, and from that clock.
+            keep: Some(minutes(5)),
             reason: row.gives_reason().then(|| reason.to_owned()),
             why: Some(GoneReason::Unclaimed),
             ..Self::of(name, "none")
@@ -272,7 +273,7 @@ impl View {
     /// For how long the page may be closed; nothing if that is no time.
     pub fn keep(&self, language: &Language) -> String {
         match self.keep.map_or(0, |keep| millis(keep) / 60_000) {
-            0 | 1 => String::new(),
+            0 | 1 => language.text("keep_open").to_owned(),
             minutes @ 2..=MOST_MINUTES => language.count("keep_minutes", 2 * minutes),
             minutes => language.count("keep_hours", 2 * (minutes / 60)),
         }
@@ -297,7 +298,7 @@ impl View {
 /// Up to so many minutes a time is in minutes.
 const MOST_MINUTES: u64 = 120;
 
-fn duration(language: &Language, minutes: u64) -> String {
+pub fn duration(language: &Language, minutes: u64) -> String {
     if minutes <= MOST_MINUTES {
         language.count("minutes", 2 * minutes)
     } else {

@@ -145,7 +145,8 @@ async fn every_parameter_has_a_rule() {
     for port in ["public", "service"] {
         for (path, method, operation) in Book::of(&room, port).await.operations() {
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
-                let free = ["join", "on_refusal", "return_to", "over", "path", "x-anteroom-gate"];
+                let free =
+                    ["join", "lang", "on_refusal", "over", "path", "return_to", "x-anteroom-gate"];
                 let name = parameter["name"].as_str().expect("a name");
                 let schema = parameter["schema"].as_object().expect("a schema");
                 let ruled =

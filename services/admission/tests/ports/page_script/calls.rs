@@ -1,6 +1,6 @@
 //! When the page calls, and what it shows while a call fails.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{DAY, SECOND, pauses, play, played, times, waiting};
 
@@ -9,7 +9,7 @@ fn a_queue_that_opens_in_weeks_is_polled_in_weeks() {
     let forty_days = 40.0 * DAY;
     let closed = json!({ "code": "queue_closed", "retry_after_ms": forty_days });
     let state = json!({
-        "state": "closed", "reason": "until June", "joins_at": "1970-02-10T00:00:00Z",
+        "state": "closed", "reason": "until June", "joins_in_ms": forty_days,
     });
     let answers = json!([
         { "path": "/tokens", "status": 503, "body": closed },
@@ -163,4 +163,84 @@ fn a_browser_that_is_offline_shows_it() {
         });
         assert_eq!(play(&scene)["view"], "offline", "{status}");
     }
+}
+
+#[test]
+fn a_silent_connection_is_noticed() {
+    let answers = json!([{ "path": "/token", "status": 200, "body": waiting(Some(600_000)) }]);
+    let stream = json!([
+        { "at": 1.0 * SECOND, "event": "place", "data": waiting(Some(600_000)) },
+        { "at": 16.0 * SECOND, "event": "place", "data": waiting(Some(600_000)) },
+    ]);
+    let shown = play(&json!({
+        "status": "waiting", "until": 100.0 * SECOND, "answers": answers, "stream": stream,
+    }));
+    assert_eq!(times(&shown, "GET", "/token/events"), [0.0]);
+    let polls = times(&shown, "GET", "/token");
+    assert!(
+        polls.first().is_some_and(|first| (61.0..63.0).contains(&(first / SECOND))),
+        "{polls:?}"
+    );
+
+    let silent = json!([{ "path": "/token" }]);
+    let polls = times(&played("waiting", 150.0 * SECOND, &silent), "GET", "/token");
+    assert_eq!(polls.len(), 4, "one at a time: {polls:?}");
+    let silent = json!([{ "path": "/tokens" }]);
+    let joins = times(&played("none", 150.0 * SECOND, &silent), "POST", "/tokens");
+    assert_eq!(joins.len(), 4, "{joins:?}");
+}
+
+#[test]
+fn answers_that_no_admission_sends_are_no_flood() {
+    let place = |key: &str, value: Value| {
+        let mut place = waiting(Some(600_000));
+        place[key] = value;
+        json!([{ "path": "/token", "status": 200, "body": place }])
+    };
+    let busy = json!({ "code": "slow_down", "retry_after_ms": "soon" });
+    for answers in [
+        place("poll_after_ms", Value::Null),
+        place("poll_after_ms", json!("soon")),
+        place("poll_after_ms", json!(-1)),
+        place("status", json!("away")),
+        json!([{ "path": "/token", "status": 200, "body": {} }]),
+        json!([{ "path": "/token", "status": 429, "body": busy }]),
+    ] {
+        let shown = played("waiting", 60.0 * SECOND, &answers);
+        let polls = times(&shown, "GET", "/token");
+        assert!((3..62).contains(&polls.len()), "{} polls: {answers}", polls.len());
+        assert_eq!(shown["left"], Value::Null, "{answers}");
+        assert!(times(&shown, "POST", "/token/claim").is_empty(), "{answers}");
+    }
+    let lost = json!({ "code": "place_gone", "reason": "lost" });
+    let answers = json!([
+        { "path": "/tokens", "status": 201, "body": waiting(None) },
+        { "path": "/token", "status": 410, "body": lost },
+    ]);
+    let joins = times(&played("waiting", 60.0 * SECOND, &answers), "POST", "/tokens");
+    assert!(joins.len() < 15, "{} joins", joins.len());
+}
+
+#[test]
+fn a_page_that_is_loaded_ahead_takes_no_place() {
+    let answers = json!([{ "path": "/tokens", "status": 201, "body": waiting(None) }]);
+    let shown = play(&json!({
+        "status": "none", "until": 60.0 * SECOND, "answers": answers, "shownAt": 20.0 * SECOND,
+    }));
+    assert_eq!(times(&shown, "POST", "/tokens"), [20.0 * SECOND]);
+}
+
+#[test]
+fn one_turn_is_claimed_once_at_a_time() {
+    let mut ready = waiting(None);
+    ready["status"] = json!("ready");
+    ready["expires_in_ms"] = json!(60_000);
+    let stream: Vec<_> = (1..=10)
+        .map(|at| json!({ "at": f64::from(at) * SECOND, "event": "place", "data": ready }))
+        .collect();
+    let answers = json!([{ "path": "/token/claim" }]);
+    let shown = play(&json!({
+        "status": "waiting", "until": 30.0 * SECOND, "answers": answers, "stream": stream,
+    }));
+    assert_eq!(times(&shown, "POST", "/token/claim"), [1.0 * SECOND]);
 }

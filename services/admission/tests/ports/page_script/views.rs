@@ -115,6 +115,8 @@ fn a_place_shows_why_nothing_moves_for_as_long_as_nothing_does() {
     ] {
         let mut stopped = waiting(None);
         stopped[key] = value;
+        // Before it opens a queue is paused.
+        stopped["queue_state"] = json!("paused");
         stopped["reason"] = json!("the hall is full");
         let answers = json!([
             { "path": "/token", "status": 200, "body": stopped },
@@ -213,8 +215,9 @@ fn a_screen_reader_hears_at_most_one_change_in_half_a_minute() {
             .clone()
     };
     assert_eq!(heard(2.0), "6 people ahead of you");
-    assert_eq!(heard(29.0), "6 people ahead of you");
-    assert_eq!(heard(40.0), "6 people ahead of you", "the pause is over");
+    assert_eq!(heard(9.0), "6 people ahead of you");
+    assert_eq!(heard(29.0), "", "it is not read again with the page");
+    assert_eq!(heard(35.0), "6 people ahead of you", "the pause is over");
 }
 
 #[test]

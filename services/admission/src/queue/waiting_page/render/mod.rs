@@ -6,7 +6,7 @@ mod policy;
 mod tests;
 
 use std::fmt::Write as _;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anteroom_config::QueueConfig;
 use axum::body::Body;
@@ -20,7 +20,7 @@ use rand::Rng as _;
 
 use super::assets::Assets;
 use super::languages::Language;
-use super::views::View;
+use super::views::{View, duration};
 
 const TEMPLATE: &str = include_str!("../page.html");
 
@@ -31,12 +31,11 @@ const SAMPLE_TIME: &str = "14:05";
 pub struct Page<'a> {
     pub queue: &'a str,
     pub config: &'a QueueConfig,
-    /// The language of the visitor, …
+    /// The language of the visitor, and those that it can have.
     pub language: &'static Language,
-    /// … and those that it can have, …
     pub languages: &'a [&'static Language],
-    /// … each with the address of the page in it.
-    pub in_language: &'a dyn Fn(&Language) -> String,
+    /// How long a called visitor has to enter.
+    pub claim_ttl: Duration,
     /// Where the forms go.
     pub action: &'a str,
     /// Where the visitor goes when the turn has come; checked. Without one the page itself is where
@@ -66,6 +65,7 @@ impl Page<'_> {
     fn shows(&self, id: &str) -> bool {
         let (view, language) = (self.view, self.language);
         match id {
+            "limit" => view.shows("turn") && !self.limit().is_empty(),
             "clock" => view.row().clock.is_some() && view.clock.is_some(),
             "reason" => view.shows(id) && view.reason.is_some(),
             "ahead" => view.shows(id) && view.position > 0,
@@ -129,6 +129,7 @@ impl Page<'_> {
                     "ahead" => escape(&view.ahead(language), &mut html),
                     "keep" => escape(&view.keep(language), &mut html),
                     "turn" => escape(language.text(self.turn()), &mut html),
+                    "limit" => escape(&self.limit(), &mut html),
                     "key" => {
                         html.push_str(&URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>()));
                     }
@@ -143,6 +144,17 @@ impl Page<'_> {
         }
         html.push_str(rest);
         html
+    }
+
+    /// How long a called visitor has to enter, in whole minutes.
+    fn limit(&self) -> String {
+        match self.claim_ttl.as_secs() / 60 {
+            0 => String::new(),
+            minutes => {
+                let time = duration(self.language, minutes);
+                self.language.text("limit").replace("{time}", &time)
+            }
+        }
     }
 
     /// What happens at the turn.

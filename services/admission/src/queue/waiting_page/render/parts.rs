@@ -7,12 +7,16 @@ use url::Url;
 
 use super::{Page, escape};
 use crate::durations::whole_seconds;
+use crate::queue::waiting_page::address::OVER;
 use crate::queue::waiting_page::assets::PAGE_SCRIPT;
 
 /// Loads the page again if one of its files did not come: while a new version is rolled out, the
-/// page and its files can be those of two versions.
-pub const WATCH: &str = "addEventListener(\"error\",e=>{if(/^(SCRIPT|LINK)$/.test(e.target.tagName))\
-                     setTimeout(()=>location.reload(),5e3+1e4*Math.random())},true)";
+/// page and its files can be those of two versions. If that does not help, it tries again after
+/// minutes only: something else keeps the file away.
+pub const WATCH: &str = "\
+    addEventListener(\"error\",e=>{if(!/^(SCRIPT|LINK)$/.test(e.target.tagName))return;\
+    let again=performance.getEntriesByType(\"navigation\")[0]?.type==\"reload\";\
+    setTimeout(()=>location.reload(),(again?12e4:5e3)*(1+2*Math.random()))},true)";
 
 impl Page<'_> {
     /// The style with the picture behind the page in it.
@@ -87,7 +91,8 @@ impl Page<'_> {
         }
     }
 
-    /// The switch: a link to the page in each language.
+    /// The switch: a button for the page in each language. With a link for each, `return_to` would
+    /// come as often.
     pub fn push_languages(&self, html: &mut String) {
         if self.languages.len() < 2 {
             return;
@@ -96,15 +101,25 @@ impl Page<'_> {
         escape(self.language.text("language"), html);
         html.push_str(": ");
         escape(self.language.name, html);
-        html.push_str("</summary><ul>");
-        for language in self.languages {
-            let _ = write!(html, "<li><a lang=\"{0}\" hreflang=\"{0}\" href=\"", language.tag);
-            escape(&(self.in_language)(language), html);
+        html.push_str("</summary><form>");
+        if let Some(return_to) = self.return_to {
+            html.push_str("<input type=\"hidden\" name=\"return_to\" value=\"");
+            escape(return_to, html);
             html.push_str("\">");
-            escape(language.name, html);
-            html.push_str("</a></li>");
         }
-        html.push_str("</ul></details>");
+        // The script enables it when the visit ends here.
+        let disabled = if self.view.name() == "finished" { "" } else { " disabled" };
+        let _ = write!(
+            html,
+            "<input type=\"hidden\" id=\"over\" name=\"{OVER}\" value=\"\"{disabled}><ul>"
+        );
+        for language in self.languages {
+            let tag = language.tag;
+            let _ = write!(html, "<li><button name=\"lang\" value=\"{tag}\" lang=\"{tag}\">");
+            escape(language.name, html);
+            html.push_str("</button></li>");
+        }
+        html.push_str("</ul></form></details>");
     }
 
     /// The address of a file, seen from the page.

@@ -23,9 +23,9 @@ impl Page<'_> {
             return header(policy);
         }
         let mut style = self.sources(&self.assets.style.name);
-        if style.is_empty() {
-            // Without a host in the request there is no other name for "here".
-            style = "'self'".to_owned();
+        // There is no other name for "here" without a host, and policies know no IPv6.
+        if style.is_empty() || self.host.is_some_and(|host| host.starts_with('[')) {
+            style = format!("'self' {style}");
         }
         let script = self.sources(&PAGE_SCRIPT.name);
         let elsewhere =

@@ -1,0 +1,54 @@
+//! The address of the page: what it says, and how the page names itself.
+
+use http::Uri;
+
+use super::languages::Language;
+use crate::queue::return_to::with_return_to;
+use crate::queue::state::QueueState;
+
+/// In the address: the visit that was here is over.
+pub const OVER: &str = "over";
+
+/// What the query of the page's address says.
+#[derive(Debug, Default)]
+pub struct Address {
+    /// Where the visitor wants to go on to, if it may.
+    pub return_to: Option<String>,
+    /// The language that the visitor chose on the page.
+    pub language: Option<&'static Language>,
+    /// Whether a visitor without a place reads that the visit is over.
+    pub is_over: bool,
+}
+
+impl Address {
+    /// Reads the query of a request. Of a parameter that comes twice the first counts.
+    pub fn of(queue: &QueueState, uri: &Uri) -> Self {
+        let mut address = Self::default();
+        let (mut wanted, mut tag) = (None, None);
+        for (name, value) in url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
+        {
+            match &*name {
+                "return_to" => wanted = wanted.or(Some(value)),
+                "lang" => tag = tag.or(Some(value)),
+                OVER => address.is_over = true,
+                _ => {}
+            }
+        }
+        address.return_to = wanted.and_then(|wanted| queue.return_to.parse(&wanted));
+        let mut offered = queue.page.languages.iter();
+        address.language = tag.and_then(|tag| offered.find(|it| it.tag == tag).copied());
+        address
+    }
+
+    /// This page, seen from itself: whatever host and path the visitor came by, the cookie is
+    /// there.
+    pub fn here(&self, queue: &str) -> String {
+        let mut page = with_return_to(queue.to_owned(), self.return_to.as_deref());
+        if let Some(language) = self.language {
+            page.push(if self.return_to.is_some() { '&' } else { '?' });
+            page.push_str("lang=");
+            page.push_str(language.tag);
+        }
+        page
+    }
+}
