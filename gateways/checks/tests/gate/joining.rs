@@ -7,6 +7,7 @@ use http::Method;
 use reqwest::Client;
 
 use crate::browser::{AtGate, COOKIE_NAME};
+use crate::gateway::Program;
 use crate::site::{Plan, Site};
 
 /// The queue's cookie as an answer sets it.
@@ -19,9 +20,8 @@ fn place_cookie(answer: &Answer) -> String {
     (*cookie).to_owned()
 }
 
-#[tokio::test]
-async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there() {
-    let site = Site::start().await;
+pub async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there(program: Program) {
+    let site = Site::of(program).await;
     let mut browser = site.browser();
     let joined = browser.join().await;
     assert_eq!(joined.status, 201);
@@ -47,9 +47,8 @@ async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there() {
     assert_eq!(browser.token(), None);
 }
 
-#[tokio::test]
-async fn a_navigation_joins_at_the_gate_when_it_may() {
-    let plan = Plan { queue: "capacity = 1", join_at_gate: true, ..Plan::default() };
+pub async fn a_navigation_joins_at_the_gate_when_it_may(program: Program) {
+    let plan = Plan { program, queue: "capacity = 1", join_at_gate: true, ..Plan::default() };
     let site = Site::with(plan).await;
     let room = format!("{}/queues/concert?return_to=%2Fseats", site.url);
 
@@ -82,13 +81,13 @@ async fn a_navigation_joins_at_the_gate_when_it_may() {
     assert_eq!(third.json()["ticket"], 3, "two have joined before");
 }
 
-#[tokio::test]
-async fn joins_are_counted_by_the_visitor_s_address_and_not_by_the_gate_s() {
+pub async fn joins_are_counted_by_the_visitor_s_address_and_not_by_the_gate_s(program: Program) {
     let env = [
         ("ANTEROOM_ADMISSION__TRUSTED_PROXIES", "127.0.0.1"),
         ("ANTEROOM_QUEUES__CONCERT__JOINS_PER_ADDRESS", "2/1h"),
     ];
-    let site = Site::with(Plan { queue: "capacity = 1", env: &env, ..Plan::default() }).await;
+    let site =
+        Site::with(Plan { program, queue: "capacity = 1", env: &env, ..Plan::default() }).await;
     for last in [2, 3] {
         let client = Client::builder().local_address(IpAddr::from([127, 0, 0, last]));
         let client = client.no_proxy().build().expect("a client");

@@ -4,6 +4,7 @@ use anteroom_testkit::{Answer, Chromium, PATIENCE, until, until_some};
 use http::Method;
 
 use crate::browser::{AtGate, Browser};
+use crate::gateway::Program;
 use crate::shop::CROWDS_THE_JAR;
 use crate::site::{Plan, Site};
 
@@ -74,9 +75,8 @@ async fn press(browser: &mut Browser, page: &str) -> Answer {
     page
 }
 
-#[tokio::test]
-async fn without_javascript_a_visitor_joins_waits_and_goes_on() {
-    let plan = Plan { queue: "capacity = 1\nreturn_query = true", ..Plan::default() };
+pub async fn without_javascript_a_visitor_joins_waits_and_goes_on(program: Program) {
+    let plan = Plan { program, queue: "capacity = 1\nreturn_query = true", ..Plan::default() };
     let site = Site::with(plan).await;
     let mut holder = site.joined().await;
     assert_eq!(holder.navigate("/seats").await.status, 200);
@@ -127,10 +127,10 @@ async fn promise_4_a_sibling_s_page_that_crowds_the_jar_costs_no_place() {
         assert!(dom.contains("You are next"), "{dom}");
     };
     show("/queues/concert").await;
-    let joins = || site.web_server.access_log().matches("POST /v1/queues/concert/tokens ").count();
+    let joins = || site.gateway.access_log().matches("POST /v1/queues/concert/tokens ").count();
     let before = joins();
     show(CROWDS_THE_JAR).await;
-    assert_eq!(joins(), before + 1, "the cookie was gone: {}", site.web_server.access_log());
+    assert_eq!(joins(), before + 1, "the cookie was gone: {}", site.gateway.access_log());
     assert_eq!(site.join().await["ticket"], 3, "the browser has one place");
 }
 
@@ -167,11 +167,12 @@ async fn the_page_leads_nowhere_else() {
     assert_eq!(refresh(&page.text).and_then(|(_, to)| to).as_deref(), Some("/seats"));
 }
 
-#[tokio::test]
-async fn the_files_of_the_page_pass_and_no_other_path_below_them() {
-    let site = Site::start().await;
-    let page = site.browser().navigate("/queues/concert").await.text;
-    let style = between(&page, "<link rel=\"stylesheet\" href=\"", "\"").expect("a style");
+pub async fn the_files_of_the_page_pass_and_no_other_path_below_them(program: Program) {
+    let site = Site::of(program).await;
+    let page = site.browser().navigate("/queues/concert").await;
+    is_page(&page);
+    let style = between(&page.text, "<link rel=\"stylesheet\" href=\"", "\"");
+    let style = style.expect("a style");
     let folder = "/queues/concert/assets";
     let (_, name) = style.split_once("assets/").expect("a file");
     let file = site.call(Method::GET, &format!("{folder}/{name}"), "").await;

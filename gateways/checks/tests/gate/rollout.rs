@@ -9,6 +9,7 @@ use http::Method;
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
+use crate::gateway::Program;
 use crate::site::{Plan, Site};
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
@@ -86,8 +87,9 @@ async fn kept_connections_move_on_by_themselves() {
     load.survives(leaves, workers).await;
 }
 
-async fn through_nginx(without_keepalive: bool) {
+async fn survives_a_roll_out(program: Program, without_keepalive: bool) {
     let plan = Plan {
+        program,
         queue: ROOM_FOR_ALL,
         env: &[DRAIN],
         twice: true,
@@ -102,7 +104,7 @@ async fn through_nginx(without_keepalive: bool) {
         let (load, site) = (load.clone(), site.clone());
         workers.spawn(async move {
             while !load.over.load(Relaxed) {
-                // A join is a POST, which NGINX sends once only.
+                // A join is a POST, which gateways send once only.
                 let token = site.token().await;
                 let seats = site.call(Method::GET, "/seats", &token).await;
                 assert_eq!(seats.status, 200, "{seats:?}");
@@ -114,14 +116,13 @@ async fn through_nginx(without_keepalive: bool) {
     load.survives(leaves, workers).await;
 }
 
-#[tokio::test]
-async fn no_request_is_lost_through_nginx_with_kept_connections() {
-    through_nginx(false).await;
+pub async fn no_request_is_lost_in_a_roll_out(program: Program) {
+    survives_a_roll_out(program, false).await;
 }
 
 #[tokio::test]
 async fn no_request_is_lost_through_nginx_without_them() {
-    through_nginx(true).await;
+    survives_a_roll_out(Program::Nginx, true).await;
 }
 
 /// A client that still gets a connection, also at the very end of the listener, gets an answer on

@@ -1,4 +1,5 @@
-//! A whole site: NGINX with the example's files, Anteroom behind it, the service that it protects.
+//! A whole site: a gateway with the files of its example, Anteroom behind it, the service that it
+//! protects.
 
 use anteroom_testkit::{Answer, Anteroom, Service, client, free_port};
 use http::Method;
@@ -6,12 +7,15 @@ use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
+use crate::gateway::{Gateway, Program};
 use crate::shop::Shop;
-use crate::web_server::{Edit, WebServer, caches, several_queues};
+use crate::wiring::Wiring;
 
 /// How a site is to be made.
 #[derive(Default)]
 pub struct Plan<'a> {
+    /// The gateway.
+    pub program: Program,
     /// More lines of the queue's table; the queue is named `concert`.
     pub queue: &'a str,
     /// Environment of the services.
@@ -37,7 +41,7 @@ pub struct Plan<'a> {
 pub struct Site {
     pub anteroom: Anteroom,
     pub shop: Shop,
-    pub web_server: WebServer,
+    pub gateway: Gateway,
     /// Where visitors come in.
     pub url: String,
     pub client: Client,
@@ -46,9 +50,14 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site with one slot: the second visitor waits.
+    /// A site behind NGINX with one slot: the second visitor waits.
     pub async fn start() -> Self {
-        Self::with(Plan { queue: "capacity = 1", ..Plan::default() }).await
+        Self::of(Program::Nginx).await
+    }
+
+    /// The same behind any gateway.
+    pub async fn of(program: Program) -> Self {
+        Self::with(Plan { program, queue: "capacity = 1", ..Plan::default() }).await
     }
 
     pub async fn with(plan: Plan<'_>) -> Self {
@@ -59,7 +68,7 @@ impl Site {
                 return site;
             }
         }
-        panic!("no free port for NGINX");
+        panic!("no free port for the gateway");
     }
 
     async fn attempt(plan: &Plan<'_>) -> Option<Self> {
@@ -74,41 +83,17 @@ impl Site {
         );
         let anteroom = Anteroom::start(&queues, plan.env).await;
         let shop = Shop::start().await;
-        let admission = anteroom.admission.address("public").to_owned();
-        let mut upstream =
-            if plan.cached { format!("127.0.0.1:{back}") } else { admission.clone() };
-        let mut second = None;
-        if plan.twice {
-            let another = anteroom.deployment.admission().await;
-            upstream += &format!(" max_fails=0; server {}", another.address("public"));
-            second = Some(another);
-        }
-        let default = if plan.several_queues { " default_server" } else { "" };
-        let mut edits: Vec<Edit> = vec![
-            ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate}{default};")),
-            ("server 127.0.0.1:3000;", format!("server {};", shop.address())),
-            ("server 127.0.0.1:8080 ", format!("server {upstream} ")),
-        ];
-        let join = "    #1      \"?join=1\";";
-        if plan.join_at_gate {
-            edits.push((join, join.replace('#', "")));
-        }
-        let opt_out = "    #~^/assets/  $upstream_http_cache_control;";
-        if plan.opt_out {
-            edits.push((opt_out, opt_out.replace('#', "")));
-        }
-        if plan.without_keepalive {
-            edits.push(("        keepalive 64;\n        keepalive_timeout 60s;\n", String::new()));
-        }
-        if plan.cached {
-            edits.push(caches(front, gate, back, &admission));
-        }
-        if plan.several_queues {
-            edits.extend(several_queues(gate));
-        }
-        edits.extend(plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned())));
-        let web_server = WebServer::start(&edits).await?;
-        let site = Self { anteroom, shop, web_server, url, client: client(), second };
+        let second = if plan.twice { Some(anteroom.deployment.admission().await) } else { None };
+        let wiring = Wiring {
+            gate,
+            front,
+            back,
+            shop: shop.address(),
+            admission: anteroom.admission.address("public"),
+            second: second.as_ref().map(|second| second.address("public")),
+        };
+        let gateway = Gateway::start(plan.program, gate, &wiring.edits(plan)).await?;
+        let site = Self { anteroom, shop, gateway, url, client: client(), second };
         for admission in [&site.anteroom.admission].into_iter().chain(&site.second) {
             admission.until_ready().await;
         }
@@ -130,9 +115,7 @@ impl Site {
     /// A client that is no browser joins, through the gate; returns its place.
     pub async fn join(&self) -> Value {
         let url = format!("{}/v1/queues/concert/tokens", self.url);
-        let answer = self.client.post(url).json(&json!({})).send().await.expect("an answer");
-        assert_eq!(answer.status(), 201);
-        answer.json().await.expect("JSON")
+        Answer::of(self.client.post(url).json(&json!({}))).await.is(201).json()
     }
 
     /// The same; returns the token.

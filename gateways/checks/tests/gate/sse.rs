@@ -8,6 +8,7 @@ use reqwest::Response;
 use serde_json::Value;
 
 use crate::browser::Browser;
+use crate::gateway::Program;
 use crate::site::{Plan, Site};
 
 const EVENTS: &str = "/v1/queues/concert/token/events";
@@ -71,9 +72,8 @@ impl Events {
     }
 }
 
-#[tokio::test]
-async fn the_place_comes_as_it_changes() {
-    let site = Site::start().await;
+pub async fn the_place_comes_as_it_changes(program: Program) {
+    let site = Site::of(program).await;
     let mut first = site.joined().await;
     assert_eq!(first.navigate("/seats").await.status, 200);
     let mut second = site.joined().await;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anteroom_testkit::{PATIENCE, until};
 use reqwest::{Client, Response, StatusCode};
 
-use super::Gateway;
+use super::Attacked;
 use crate::site::{Plan, Site};
 
 /// A site whose places all may wait, behind an NGINX of few connections.
@@ -21,7 +21,7 @@ fn client(last: u8) -> Client {
     Client::builder().local_address(address).no_proxy().build().expect("a client")
 }
 
-impl Gateway<'_> {
+impl Attacked<'_> {
     /// Opens two streams for each of so many places; returns those that opened. All others must
     /// have been sent to polling.
     async fn crowd(&self, client: &Client, places: usize) -> Vec<Response> {
@@ -56,7 +56,7 @@ impl Gateway<'_> {
 async fn streams_of_one_address_shut_no_other_visitor_out() {
     let site = narrow(&[]).await;
     let address = site.url.trim_start_matches("http://");
-    let gateway = Gateway { address, shop: &site.shop };
+    let gateway = Attacked { address, shop: &site.shop };
     let first = gateway.join().await;
     let open = gateway.crowd(&client(1), 150).await;
     for (path, token) in [("/seats", &*first.token), ("/public/logo", "")] {
@@ -73,7 +73,7 @@ async fn streams_of_many_addresses_shut_no_other_visitor_out() {
     let site =
         narrow(&[("limit_conn anteroom_streams 4000;", "limit_conn anteroom_streams 6;")]).await;
     let address = site.url.trim_start_matches("http://");
-    let gateway = Gateway { address, shop: &site.shop };
+    let gateway = Attacked { address, shop: &site.shop };
     let first = gateway.join().await;
     let mut open = Vec::new();
     for last in 1..=5 {

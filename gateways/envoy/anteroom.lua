@@ -1,0 +1,56 @@
+-- What the service must not get from a client. It runs after the gateway check.
+
+-- Some services take the host, the path or the method from these, and would serve what Anteroom did
+-- not check. "proxy" is HTTP_PROXY for CGI (httpoxy).
+local FOREIGN = {
+    "^x%-original%-", "^x%-http%-", "^x%-host$", "^x%-rewrite%-url$", "^x%-envoy%-original%-path$",
+    "^x%-method%-override$", "^x%-forwarded%-uri$", "^x%-forwarded%-method$",
+    "^x%-forwarded%-host$", "^x%-forwarded%-path$", "^x%-forwarded%-prefix$",
+    "^x%-forwarded%-server$", "^x%-forwarded%-port$", "^x%-real%-ip$", "^forwarded$", "^proxy$",
+    -- Between the visitor and Anteroom.
+    "^x%-anteroom%-token$", "^x%-anteroom%-application$", "^x%-anteroom%-gate$",
+}
+
+local function is_foreign(name, value)
+    for _, pattern in ipairs(FOREIGN) do
+        if name:find(pattern) then
+            return true
+        end
+    end
+    -- The check has no word for it: a visitor can pass without a name.
+    return value == "" and name:find("^x%-anteroom%-") ~= nil
+end
+
+-- A Cookie header without the cookies of Anteroom.
+local function other_cookies(header)
+    local kept = {}
+    for cookie in header:gmatch("[^;]+") do
+        local pair = cookie:gsub("^[^!-~]+", "")
+        if not pair:gsub("^__%a+%-", ""):find("^anteroom_") then
+            kept[#kept + 1] = pair
+        end
+    end
+    return table.concat(kept, "; ")
+end
+
+function envoy_on_request(handle)
+    local headers = handle:headers()
+    local gone, cookies = {}, {}
+    for name, value in pairs(headers) do
+        local is_token = name == "authorization" and value:lower():find("bearer[^!-~]+art1%.")
+        if name == "cookie" then
+            cookies[#cookies + 1] = other_cookies(value)
+            gone[name] = true
+        elseif is_token or is_foreign(name, value) then
+            gone[name] = true
+        end
+    end
+    for name in pairs(gone) do
+        headers:remove(name)
+    end
+    for _, value in ipairs(cookies) do
+        if value ~= "" then
+            headers:add("cookie", value)
+        end
+    end
+end
