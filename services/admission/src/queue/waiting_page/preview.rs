@@ -2,7 +2,7 @@
 
 #![expect(unused_qualifications, reason = "the macro of the document writes them")]
 
-use anteroom_config::PageTheme;
+use anteroom_config::{PAGE_LANGUAGES, PageTheme};
 use axum::response::Response;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -49,6 +49,18 @@ impl PartialSchema for StateName {
 
 impl ToSchema for StateName {}
 
+/// A language that a page can have, for the document.
+struct LanguageTag;
+
+impl PartialSchema for LanguageTag {
+    fn schema() -> RefOr<Schema> {
+        let tags = ObjectBuilder::new().schema_type(Type::String);
+        tags.enum_values(Some(PAGE_LANGUAGES.iter().copied())).into()
+    }
+}
+
+impl ToSchema for LanguageTag {}
+
 /// Preview the waiting page.
 ///
 /// Returns the page with sample values and all its files in it, so that you can save and open it.
@@ -57,7 +69,8 @@ impl ToSchema for StateName {}
     params(
         ("state" = inline(Option<StateName>), Query, example = "waiting",
             description = "what the page shows"),
-        ("lang" = Option<String>, Query, example = "ja"),
+        ("lang" = inline(Option<LanguageTag>), Query, example = "ja",
+            description = "the language; without it the first of the page"),
         ("theme" = Option<String>, Query, example = "dark"),
     ),
     responses(
