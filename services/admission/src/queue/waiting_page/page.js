@@ -436,9 +436,9 @@
   async function poll() {
     const response = await call("GET", "/token");
     if (response.ok) {
-      proven();
       const place = await response.json();
       tell(place);
+      proven();
       if (!turn || !returnTo || document.hidden) later(poll, atLeast(1000, place.poll_after_ms));
       return;
     }
