@@ -23,22 +23,34 @@ pub struct Wiring<'a> {
     pub second: Option<&'a str>,
 }
 
+/// The changes of one program's example.
+struct Changes {
+    /// Always.
+    addresses: Vec<Edit<'static>>,
+    /// So that navigations join with the check.
+    join: Vec<Edit<'static>>,
+    /// So that more of the site has queues of its own.
+    shows: Vec<Edit<'static>>,
+}
+
 impl Wiring<'_> {
     /// The changes of the example.
     pub fn edits<'a>(&self, plan: &Plan<'a>) -> Vec<Edit<'a>> {
+        let changes = match plan.program {
+            Program::Nginx => self.nginx(plan),
+            Program::Caddy => self.caddy(),
+            Program::Haproxy => self.haproxy(),
+            Program::Envoy => self.envoy(),
+        };
         let is_for_nginx = plan.cached || plan.opt_out || plan.without_keepalive;
         assert!(!is_for_nginx || plan.program == Program::Nginx, "only NGINX has it");
-        let mut edits = match plan.program {
-            Program::Nginx => self.nginx(plan),
-            Program::Caddy => self.caddy(plan),
-            Program::Haproxy => self.haproxy(plan),
-            Program::Envoy => self.envoy(plan),
-        };
-        edits.extend(plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned())));
-        edits
+        let join = changes.join.into_iter().filter(|_| plan.join_at_gate);
+        let shows = changes.shows.into_iter().filter(|_| plan.several_queues);
+        let own = plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned()));
+        changes.addresses.into_iter().chain(join).chain(shows).chain(own).collect()
     }
 
-    fn nginx(&self, plan: &Plan<'_>) -> Vec<Edit<'static>> {
+    fn nginx(&self, plan: &Plan<'_>) -> Changes {
         let Self { gate, front, back, shop, admission, .. } = self;
         let mut upstream =
             if plan.cached { format!("127.0.0.1:{back}") } else { (*admission).to_owned() };
@@ -46,21 +58,18 @@ impl Wiring<'_> {
             upstream += &format!(" max_fails=0; server {second}");
         }
         let default = if plan.several_queues { " default_server" } else { "" };
-        let mut edits: Vec<Edit> = vec![
+        let mut addresses: Vec<Edit> = vec![
             ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate}{default};")),
             ("server 127.0.0.1:3000;", format!("server {shop};")),
             ("server 127.0.0.1:8080 ", format!("server {upstream} ")),
         ];
-        let join = "    #1      \"?join=1\";";
-        if plan.join_at_gate {
-            edits.push((join, join.replace('#', "")));
-        }
         let opt_out = "    #~^/assets/  $upstream_http_cache_control;";
         if plan.opt_out {
-            edits.push((opt_out, opt_out.replace('#', "")));
+            addresses.push((opt_out, opt_out.replace('#', "")));
         }
         if plan.without_keepalive {
-            edits.push(("        keepalive 64;\n        keepalive_timeout 60s;\n", String::new()));
+            let keepalive = "        keepalive 64;\n        keepalive_timeout 60s;\n";
+            addresses.push((keepalive, String::new()));
         }
         if plan.cached {
             // One in front of everything, one between the gateway and admission.
@@ -69,94 +78,88 @@ impl Wiring<'_> {
                 .replace("GATE", &gate.to_string())
                 .replace("BACK", &back.to_string())
                 .replace("ADMISSION", admission);
-            edits.push(("    server_tokens off;\n", caches));
+            addresses.push(("    server_tokens off;\n", caches));
         }
-        if plan.several_queues {
-            let (location, server) = ("        # … except what", "    server {\n        # CHANGE");
-            edits.push((location, format!("{SHOWS}\n{location}")));
-            let hosts = SHOW_HOSTS.replace("GATE", &gate.to_string());
-            edits.push((server, format!("{hosts}\n{server}")));
+        let join = "    #1      \"?join=1\";";
+        let (location, server) = ("        # … except what", "    server {\n        # CHANGE");
+        let hosts = SHOW_HOSTS.replace("GATE", &gate.to_string());
+        Changes {
+            addresses,
+            join: vec![(join, join.replace('#', ""))],
+            shows: vec![
+                (location, format!("{SHOWS}\n{location}")),
+                (server, format!("{hosts}\n{server}")),
+            ],
         }
-        edits
     }
 
-    fn caddy(&self, plan: &Plan<'_>) -> Vec<Edit<'static>> {
+    fn caddy(&self) -> Changes {
         let Self { gate, shop, admission, .. } = self;
         let upstream = format!("to {admission} {}", self.second.unwrap_or_default());
-        let mut edits: Vec<Edit> = vec![
-            (":8000 {", format!(":{gate} {{")),
-            ("reverse_proxy 127.0.0.1:3000", format!("reverse_proxy {shop}")),
-            ("to 127.0.0.1:8080", upstream.trim_end().to_owned()),
-        ];
         let (plain, join) = (
             "\t\trewrite /v1/queues/{args[0]}/authorize?on_refusal=redirect\n",
             "\t\t#rewrite /v1/queues/{args[0]}/authorize?on_refusal=redirect&join=1\n",
         );
-        if plan.join_at_gate {
-            edits.push((plain, String::new()));
-            edits.push((join, join.replace('#', "")));
-        }
         let open = "\t\t# CHANGE: what needs no place …";
-        if plan.several_queues {
-            edits.push((open, format!("{CADDY_SHOWS}\n{open}")));
+        Changes {
+            addresses: vec![
+                (":8000 {", format!(":{gate} {{")),
+                ("reverse_proxy 127.0.0.1:3000", format!("reverse_proxy {shop}")),
+                ("to 127.0.0.1:8080", upstream.trim_end().to_owned()),
+            ],
+            join: vec![(plain, String::new()), (join, join.replace('#', ""))],
+            shows: vec![(open, format!("{CADDY_SHOWS}\n{open}"))],
         }
-        edits
     }
 
-    fn haproxy(&self, plan: &Plan<'_>) -> Vec<Edit<'static>> {
+    fn haproxy(&self) -> Changes {
         let Self { gate, back, shop, admission, .. } = self;
         let mut servers = format!("server admission {admission}");
         if let Some(second) = self.second {
             servers += &format!("\n    server admission2 {second}");
         }
-        let mut edits: Vec<Edit> = vec![
-            ("    bind 127.0.0.1:8000", format!("    bind 127.0.0.1:{gate}")),
-            ("ANTEROOM_CHECK 127.0.0.1:8079", format!("ANTEROOM_CHECK 127.0.0.1:{back}")),
-            ("SHOP 127.0.0.1:3000", format!("SHOP {shop}")),
-            ("server admission 127.0.0.1:8080", servers),
-        ];
         let join = "-- options = options";
-        if plan.join_at_gate {
-            edits.push((join, join.replace("-- ", "")));
-        }
         let next = "    # The address of the visitor.";
-        if plan.several_queues {
-            edits.push((next, format!("{HAPROXY_SHOWS}{next}")));
+        Changes {
+            addresses: vec![
+                ("    bind 127.0.0.1:8000", format!("    bind 127.0.0.1:{gate}")),
+                ("ANTEROOM_CHECK 127.0.0.1:8079", format!("ANTEROOM_CHECK 127.0.0.1:{back}")),
+                ("SHOP 127.0.0.1:3000", format!("SHOP {shop}")),
+                ("server admission 127.0.0.1:8080", servers),
+            ],
+            join: vec![(join, join.replace("-- ", ""))],
+            shows: vec![(next, format!("{HAPROXY_SHOWS}{next}"))],
         }
-        edits
     }
 
-    fn envoy(&self, plan: &Plan<'_>) -> Vec<Edit<'static>> {
+    fn envoy(&self) -> Changes {
         let Self { gate, shop, admission, .. } = self;
-        let endpoint = |address: &str| {
+        let socket = |address: &str| {
             let (host, port) = address.split_once(':').expect("host and port");
             format!("socket_address: {{ address: {host}, port_value: {port} }}")
         };
-        let line = "- endpoint: { address: { ".to_owned();
-        let line = |address: &str| format!("{line}{} }} }}", endpoint(address));
-        let mut servers = line(admission);
+        let endpoint =
+            |address: &str| format!("- endpoint: {{ address: {{ {} }} }}", socket(address));
+        let mut servers = endpoint(admission);
         if let Some(second) = self.second {
-            servers += &format!("\n              {}", line(second));
+            servers += &format!("\n              {}", endpoint(second));
         }
-        let old =
+        let admissions =
             "- endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 8080 } } }";
-        let mut edits: Vec<Edit> = vec![
-            ("port_value: 8000", format!("port_value: {gate}")),
-            ("socket_address: { address: 127.0.0.1, port_value: 3000 }", endpoint(shop)),
-            (old, servers),
-        ];
-        if plan.join_at_gate {
-            edits.push(("value: redirect }", "value: \"redirect, join\" }".to_owned()));
-        }
         let open = "                        # CHANGE: what needs no place …";
-        if plan.several_queues {
-            let shows = ["concert", "vip"].map(|name| ENVOY_SHOW.replace("NAME", name)).concat();
-            let others = "                        - match: { prefix: /shows/ }\n                          \
-                          direct_response: { status: 404 }\n                          \
-                          typed_per_filter_config: *open\n";
-            edits.push((open, format!("{shows}{others}{open}")));
+        let shows = ["concert", "vip"].map(|name| ENVOY_SHOW.replace("NAME", name)).concat();
+        let others = "                        - match: { prefix: /shows/ }\n                          \
+                      direct_response: { status: 404 }\n                          \
+                      typed_per_filter_config: *open\n";
+        Changes {
+            addresses: vec![
+                ("port_value: 8000", format!("port_value: {gate}")),
+                ("socket_address: { address: 127.0.0.1, port_value: 3000 }", socket(shop)),
+                (admissions, servers),
+            ],
+            join: vec![("value: redirect }", "value: \"redirect, join\" }".to_owned())],
+            shows: vec![(open, format!("{shows}{others}{open}"))],
         }
-        edits
     }
 }
 

@@ -222,7 +222,7 @@
 
   // ---- calls, and when to make the next one ----
 
-  // No answer takes longer than this, and no stream is silent for so long.
+  // Every answer takes less than this, and while Redis is up no stream is silent for so long.
   const SILENCE = 45000;
   const call = async (method, path, headers = {}) => {
     const signal = AbortSignal.timeout?.(SILENCE);

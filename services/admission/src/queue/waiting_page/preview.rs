@@ -5,7 +5,7 @@
 use anteroom_config::{PAGE_LANGUAGES, PageTheme};
 use axum::response::Response;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
 use super::assets::Assets;
@@ -14,6 +14,7 @@ use super::views::{self, View};
 use crate::http::caller::Operator;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::problem::{Code, Problem};
+use crate::queue::one_of;
 use crate::queue::problems::PreviewProblems;
 use crate::queue::state::QueueState;
 
@@ -42,8 +43,7 @@ struct StateName;
 
 impl PartialSchema for StateName {
     fn schema() -> RefOr<Schema> {
-        let names = ObjectBuilder::new().schema_type(Type::String);
-        names.enum_values(Some(views::names())).into()
+        one_of(views::names()).into()
     }
 }
 
@@ -54,8 +54,7 @@ struct LanguageTag;
 
 impl PartialSchema for LanguageTag {
     fn schema() -> RefOr<Schema> {
-        let tags = ObjectBuilder::new().schema_type(Type::String);
-        tags.enum_values(Some(PAGE_LANGUAGES.iter().copied())).into()
+        one_of(PAGE_LANGUAGES.iter().copied()).into()
     }
 }
 
