@@ -1,13 +1,13 @@
--- What the service must not get from a client. It runs after the gateway check.
+-- Removes what the service must not get from a client. It runs after the gateway check.
 
--- Some services take the host, the path or the method from these, and would serve what Anteroom did
--- not check. "proxy" is HTTP_PROXY for CGI (httpoxy).
+-- Some services take the host, the path or the method from these, and would serve a request that
+-- Anteroom did not check. "proxy" is HTTP_PROXY for CGI (httpoxy).
 local FOREIGN = {
     "^x%-original%-", "^x%-http%-", "^x%-host$", "^x%-rewrite%-url$", "^x%-envoy%-original%-path$",
     "^x%-method%-override$", "^x%-forwarded%-uri$", "^x%-forwarded%-method$",
     "^x%-forwarded%-host$", "^x%-forwarded%-path$", "^x%-forwarded%-prefix$",
     "^x%-forwarded%-server$", "^x%-forwarded%-port$", "^x%-real%-ip$", "^forwarded$", "^proxy$",
-    -- Between the visitor and Anteroom.
+    -- For Anteroom only.
     "^x%-anteroom%-token$", "^x%-anteroom%-application$", "^x%-anteroom%-gate$",
 }
 
@@ -17,7 +17,7 @@ local function is_foreign(name, value)
             return true
         end
     end
-    -- The check has no word for it: a visitor can pass without a name.
+    -- A visitor can pass without a name: then the check leaves these empty.
     return value == "" and name:find("^x%-anteroom%-") ~= nil
 end
 

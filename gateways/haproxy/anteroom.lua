@@ -2,7 +2,7 @@
 -- with HAProxy's HTTP client. It gives two actions, for the backends that lead to your service:
 --
 --   http-request lua.anteroom        a visitor needs a place in the queue of txn.anteroom_queue
---   http-request lua.anteroom_open   every visitor may pass
+--   http-request lua.anteroom_open   each visitor can pass
 --
 -- HAProxy goes on if a script fails. So both set txn.anteroom_passed when a visitor passes, and the
 -- configuration refuses what comes without it.
@@ -10,19 +10,19 @@
 -- The way to admission: a port of this HAProxy, so that connections are kept.
 local address = os.getenv("ANTEROOM_CHECK")
 local options = "?on_refusal=redirect"
--- CHANGE if you like: with this line a visitor who opens a page joins with the check. While no
--- visitor waits it passes at once, and the waiting page is not seen.
+-- CHANGE if you like: with this line, a visitor who opens a page joins with the check. If no
+-- visitor waits, it passes at once, without the waiting page.
 -- options = options .. "&join=1"
 
--- Headers that the service must not get from a client, whatever it writes between the words. Who a
--- visitor is, is what the check says. Some services take the host, the path or the method from the
--- others, and would serve what Anteroom did not check. "proxy" is HTTP_PROXY for CGI (httpoxy).
+-- Headers that the service must not get from a client, with "_" or "-" in their names. Only the
+-- check names a visitor. Some services take the host, the path or the method from the others, and
+-- would serve a request that Anteroom did not check. "proxy" is HTTP_PROXY for CGI (httpoxy).
 local FOREIGN = {
     "^x%-anteroom%-", "^x%-original%-", "^x%-forwarded%-", "^x%-http%-", "^x%-host$",
     "^x%-rewrite%-url$", "^x%-envoy%-original%-path$", "^x%-method%-override$", "^x%-real%-ip$",
     "^forwarded$", "^proxy$",
 }
--- What the check gets of a request. The rest is not its concern.
+-- The headers of a request that the check gets.
 local FOR_CHECK = {
     "host", "cookie", "authorization", "x-anteroom-token", "accept", "user-agent", "origin",
     "purpose", "x-purpose", "x-moz", "sec-purpose", "sec-fetch-dest", "sec-fetch-mode",
@@ -54,7 +54,7 @@ local function other_cookies(header)
     return table.concat(kept, "; ")
 end
 
--- A visitor's token is between the visitor and Anteroom, in whichever header it is.
+-- The token of a visitor is for Anteroom only.
 local function without_token(name, value)
     if name == "cookie" then
         return other_cookies(value)
@@ -83,7 +83,7 @@ local function clean(txn)
     http:req_set_header("x-real-ip", txn:get_var("txn.anteroom_address"))
 end
 
--- The question: may this visitor pass?
+-- The gateway check.
 local function ask(txn)
     local queue = txn:get_var("txn.anteroom_queue") or ""
     -- No queue is called "_", so that the check refuses.
@@ -109,7 +109,7 @@ local function ask(txn)
     return core.httpclient():get({ url = url, headers = headers, timeout = 1500 })
 end
 
--- Sends a refusal to the visitor as it is.
+-- Sends a refusal to the visitor, unchanged.
 local function refuse(txn, answer)
     local reply = txn:reply({ status = answer.status, body = answer.body })
     for name, values in pairs(answer.headers) do

@@ -5,21 +5,24 @@ use std::fmt::Write as _;
 
 use anteroom_testkit::repository;
 
-/// The gateways, by the names of their test modules.
-const GATEWAYS: &[&str] = &["nginx", "caddy", "haproxy", "envoy"];
-
 macro_rules! table {
-    ($($title:literal => $file:ident::$case:ident;)*) => {
+    (
+        [$($module:ident $program:ident),*]
+        $($title:literal => $file:ident::$case:ident;)*
+    ) => {
+        /// The names of the gateways.
+        const GATEWAYS: &[&str] = &[$(stringify!($module)),*];
         /// Title, module and name of each case.
         const ROWS: &[(&str, &str, &str)] =
             &[$(($title, stringify!($file), stringify!($case)),)*];
 
-        table!(@ nginx Nginx $($file::$case)*);
-        table!(@ caddy Caddy $($file::$case)*);
-        table!(@ haproxy Haproxy $($file::$case)*);
-        table!(@ envoy Envoy $($file::$case)*);
+        table!(@ [$($module $program),*] [$($file::$case),*]);
     };
-    (@ $module:ident $program:ident $($file:ident::$case:ident)*) => {
+    // Each case for each gateway.
+    (@ [$($module:ident $program:ident),*] $cases:tt) => {
+        $(table!(@ $module $program $cases);)*
+    };
+    (@ $module:ident $program:ident [$($file:ident::$case:ident),*]) => {
         mod $module {
             use crate::gateway::Program;
 
@@ -35,27 +38,29 @@ macro_rules! table {
 }
 
 table! {
-    "A visitor without a place does not pass. A page load goes to the waiting page, a script gets 401."
+    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy]
+
+    "A visitor without a place does not pass. A page load is redirected to the waiting page. A script gets 401."
         => nginx::promise_06_without_a_place_no_visitor_passes;
-    "Who waits is refused, who is called passes, who has finished is refused."
+    "A waiting visitor is refused. A called visitor passes. After the visit it is refused again."
         => nginx::a_visitor_waits_and_passes_when_the_service_finishes_another;
-    "Method, path, query and body (700 KB, chunked too) arrive as the visitor sent them."
+    "The service gets method, path, query and body as the visitor sent them (700 KB, and chunked)."
         => nginx::get_post_and_options_pass_with_a_place;
     "The service gets the headers of the check, and never a client's own."
         => nginx::the_service_sees_our_headers_and_never_a_client_s;
-    "A forged token never passes, and a dead cookie is removed. Other `Authorization` headers and cookies arrive."
+    "A forged token never passes, and an invalid cookie is removed. The service still gets its own `Authorization` header."
         => nginx::promise_6_a_forged_token_never_passes;
-    "No attack of the table passes: paths in disguise, hosts, absolute form, doubled and underscore headers."
+    "No attack passes: ambiguous paths, false hosts, duplicate headers, headers with underscores."
         => attacks::no_attack_passes;
-    "Anteroom down or silent: 503, and no visitor passes."
+    "If Anteroom is down or does not answer, the visitor gets 503, and no visitor passes."
         => nginx::admission_down_lets_no_visitor_pass;
     "The gateway check and the service port cannot be called from outside."
         => nginx::the_gate_s_own_call_is_not_for_visitors;
-    "A visitor joins on the protected host. The cookie is for this host, and another site's page changes nothing."
+    "A visitor joins on the protected host. The cookie is for this host only. A page of another site cannot change the place."
         => joining::a_browser_joins_on_the_protected_host_and_its_cookie_passes_there;
-    "With `join=1` a page load joins with the check."
+    "With `join=1`, a page load joins with the check."
         => joining::a_navigation_joins_at_the_gate_when_it_may;
-    "Joins are counted by the address of the visitor."
+    "Joins are counted for each address of a visitor, not for the gateway."
         => joining::joins_are_counted_by_the_visitor_s_address_and_not_by_the_gate_s;
     "The waiting page works, also without JavaScript."
         => page::without_javascript_a_visitor_joins_waits_and_goes_on;
@@ -63,11 +68,11 @@ table! {
         => page::the_files_of_the_page_pass_and_no_other_path_below_them;
     "Each event of the stream comes at once."
         => sse::the_place_comes_as_it_changes;
-    "The status of an application to an event passes."
+    "A visitor can read the status of an application to an event."
         => nginx::a_visitor_without_a_place_asks_for_an_application;
     "A CORS preflight needs a place, or `pass_preflight`."
         => nginx::a_preflight_needs_a_place_unless_it_may_pass;
-    "An answer of the service arrives unchanged, but as `private, no-store`."
+    "The visitor gets the service's answer unchanged, except for `Cache-Control: private, no-store`."
         => nginx::what_the_service_answers_stays_its_own_but_for_caches;
     "A roll-out of Anteroom under load loses no request."
         => rollout::no_request_is_lost_in_a_roll_out;
