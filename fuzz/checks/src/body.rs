@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use anteroom_admission::{
-    AddStockBody, AmountOrOptionBody, ApplyBody, BackendJoin, CheckBody, ChecksBody, Code,
-    ForgetBody, FundsBody, JoinBody, OutcomeBody, Overrides, Problem, SettleBody, form_key,
-    is_strong_key, parse_json,
+    AddStockBody, AmountOrOptionBody, ApplyBody, BackendJoin, CheckBody, ChecksBody, ForgetBody,
+    FundsBody, JoinBody, OutcomeBody, Overrides, SettleBody, form_key, is_strong_key, parse_json,
 };
+use anteroom_authorize::{Code, Problem};
 use anteroom_core::breaker::{self, Kept};
 use anteroom_core::pool::AmountRequest;
 use anteroom_core::queue::{Override, RULES, Rules};

@@ -1,6 +1,6 @@
 //! The queue's own cookies are found, and no others.
 
-use anteroom_admission::Cookies;
+use anteroom_authorize::callers::cookies::Cookies;
 use http::header::COOKIE;
 use http::{HeaderMap, HeaderValue};
 

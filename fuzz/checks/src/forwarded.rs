@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use anteroom_admission::client_address;
+use anteroom_authorize::callers::client_address::client_address;
 use http::{HeaderMap, HeaderValue};
 use ipnet::IpNet;
 

@@ -1,7 +1,8 @@
 //! No open redirect: whatever is requested, a visitor goes to a path of the same host, or to an
 //! origin that the configuration names.
 
-use anteroom_admission::{Original, ReturnTo, room};
+use anteroom_authorize::queue::gate::GateRequest;
+use anteroom_authorize::queue::return_to::{ReturnTo, room};
 use http::{HeaderValue, Request};
 use url::Url;
 
@@ -26,7 +27,8 @@ pub fn check(data: &[u8]) {
         }
     }
     if let Ok(request) = request.body(())
-        && let Some(path) = Original::of(&request.into_parts().0).path
+        && let (parts, ()) = request.into_parts()
+        && let Some(path) = GateRequest::Http(&parts).path()
     {
         leads_home(path, keep_query);
     }

@@ -3,12 +3,18 @@
 //! A reload makes a new [`LiveConfig`] and swaps it in whole. What has a memory of its own is
 //! carried over from the entity of the same name.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use anteroom_config::{AllowedOrigin, Config};
+use anteroom_authorize::callers::client_address::Forwarding;
+use anteroom_authorize::problem;
+use anteroom_authorize::problem::retry::PendingRetries;
+use anteroom_authorize::queue::state::QueueState;
+use anteroom_authorize::{Problem, Process};
+use anteroom_config::{Config, QueueConfig};
 use anteroom_core::event::ApplicationKeys;
 use anteroom_core::limit::Limits;
-use anteroom_core::queue::{AssertionKeys, TokenKeys};
+use anteroom_core::queue::AssertionKeys;
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
 use arc_swap::{ArcSwap, Guard};
@@ -18,21 +24,16 @@ use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::callers::client_address::Forwarding;
-use crate::callers::origin::Origins;
-use crate::defences::stream_slots::StreamSlots;
 use crate::entities::{EntityContext, InForce, Listed};
 use crate::metrics::AdmissionMetrics;
-use crate::problem;
-use crate::problem::retry::PendingRetries;
-use crate::queue::state::QueueState;
+use crate::queue::stream_slots::StreamSlots;
+use crate::queue::waiting_page::QueuePage;
 
 /// The state behind every handler.
 pub struct App {
     live: ArcSwap<LiveConfig>,
-    /// Redis, for calls about no configured entity: its readiness, and the purge of what the
-    /// configuration no longer names.
-    pub store: Store,
+    /// Redis, and what the calls of visitors share.
+    pub process: Process,
     /// The way to all limits.
     pub(crate) limits: Limits,
     /// What admission counts.
@@ -54,16 +55,12 @@ pub struct App {
 /// One configuration in force, with all that is made from it.
 pub(crate) struct LiveConfig {
     pub config: Arc<Config>,
-    /// The secrets that sign tokens.
-    pub tokens: TokenKeys,
-    /// The same secrets, for applications to events.
+    /// The secrets that sign tokens, for applications to events.
     pub applications: ApplicationKeys,
     /// The secrets with which backends sign identities.
     pub assertions: AssertionKeys,
-    /// Who may call from another origin.
-    pub origins: Origins,
-    /// Counts and logs forwarding headers that are not believed.
-    pub forwarding: Arc<Forwarding>,
+    /// What the waiting pages of the queues are made of, by queue.
+    pub pages: HashMap<String, Arc<QueuePage>>,
     /// What the configuration names.
     pub in_force: InForce,
 }
@@ -84,12 +81,15 @@ impl App {
         let context =
             EntityContext { config: &config, store: &store, retries: &retries, lane_bound };
         let in_force = InForce::reload(&InForce::default(), &metrics.kinds, &context);
-        let live = LiveConfig::new(config.clone(), in_force, &metrics, &own_secret);
+        let secrets = secrets(&config, &own_secret);
+        let forwarding = Forwarding::new(metrics.forwarding_ignored.clone());
+        let process = Process::new(store.clone(), Some(forwarding), &config, secrets);
+        let live = LiveConfig::new(config.clone(), in_force, secrets);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
             live: ArcSwap::from_pointee(live),
             limits: Limits::open(&store, lane_bound),
-            store,
+            process,
             metrics,
             operations,
             stream_slots,
@@ -115,39 +115,57 @@ impl App {
         K::of(&self.live.load().in_force).get(name)
     }
 
+    /// The entity of this kind that a path names.
+    ///
+    /// # Errors
+    ///
+    /// When none is configured.
+    pub(crate) fn at<K: Listed>(&self, path: &str) -> Result<Arc<K>, Problem> {
+        K::of(&self.live.load().in_force).at(path)
+    }
+
+    /// What the waiting page of a queue is made of.
+    pub(crate) fn page(&self, queue: &QueueState) -> Arc<QueuePage> {
+        let page = self.live.load().pages.get(queue.name()).cloned();
+        // Since the request came, a reload may have left the queue out.
+        page.unwrap_or_else(|| Arc::new(QueuePage::new(&queue.config.page)))
+    }
+
     /// Puts another configuration in force.
     pub(crate) fn reload(&self, config: Arc<Config>) {
         let context = EntityContext {
             config: &config,
-            store: &self.store,
+            store: &self.process.store,
             retries: &self.retries,
             lane_bound: self.lane_bound,
         };
         let before = &self.live.load_full().in_force;
         let in_force = InForce::reload(before, &self.metrics.kinds, &context);
-        let live = LiveConfig::new(config.clone(), in_force, &self.metrics, &self.own_secret);
+        let secrets = secrets(&config, &self.own_secret);
+        self.process.reload(&config, secrets);
+        let live = LiveConfig::new(config.clone(), in_force, secrets);
         self.live.store(Arc::new(live));
     }
 }
 
 impl LiveConfig {
-    fn new(
-        config: Arc<Config>,
-        in_force: InForce,
-        metrics: &AdmissionMetrics,
-        own_secret: &SecretString,
-    ) -> Self {
-        let own_secret = std::slice::from_ref(own_secret);
-        let secrets = Some(config.admission.token_secrets.as_slice());
-        let secrets = secrets.filter(|secrets| !secrets.is_empty()).unwrap_or(own_secret);
-        let tokens = TokenKeys::new(secrets).expect("one secret is given");
+    fn new(config: Arc<Config>, in_force: InForce, secrets: &[SecretString]) -> Self {
         let applications = ApplicationKeys::new(secrets).expect("one secret is given");
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
-        let allowed = config.admission.allowed_origins.iter();
-        let origins = Origins::new(allowed.map(AllowedOrigin::as_str));
-        let forwarding = metrics.forwarding.clone();
+        let page = |(name, queue): (&String, &QueueConfig)| {
+            (name.clone(), Arc::new(QueuePage::new(&queue.page)))
+        };
+        let pages = config.queues.iter().map(page).collect();
         problem::set_docs_url(config.admission.docs_url.as_str());
-        Self { tokens, applications, assertions, origins, forwarding, in_force, config }
+        Self { applications, assertions, pages, in_force, config }
+    }
+}
+
+/// The secrets that sign tokens: the configured ones, else this process's own.
+fn secrets<'a>(config: &'a Config, own: &'a SecretString) -> &'a [SecretString] {
+    match config.admission.token_secrets.as_slice() {
+        [] => std::slice::from_ref(own),
+        secrets => secrets,
     }
 }
 

@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
 
 use ahash::RandomState;
+use anteroom_authorize::problem::retry::PendingRetries;
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::{Config, Declared, Section};
 use anteroom_core::Kind as _;
-use anteroom_core::store::{Error, Store};
+use anteroom_core::store::Store;
 use anteroom_runtime::Families;
 use prometheus::Registry;
 use utoipa::openapi::schema::ObjectBuilder;
@@ -20,9 +21,6 @@ use crate::app::App;
 use crate::http::audit::Audit;
 use crate::http::fast_path::HotRoute;
 use crate::http::route::RouteInfo;
-use crate::latest::{Latest, Seen};
-use crate::problem::retry::PendingRetries;
-use crate::problem::{Code, Problem};
 use crate::tasks::Tasks;
 
 /// A kind, as core and the configuration know it, and what admission keeps of one of its entities.
@@ -41,8 +39,6 @@ pub trait Entity: Sized + Send + Sync + 'static {
 
     /// The refusal if the configuration names none.
     const UNKNOWN: Code;
-    /// The codes of its refusals, in groups.
-    const CODES: &'static [&'static [Code]];
 
     /// One of a new configuration, which carries over what `before` remembers.
     fn make(
@@ -82,42 +78,6 @@ pub trait Routes: Entity {
 pub trait Listed: Entity {
     /// Those of this kind in force.
     fn of(in_force: &InForce) -> &Entities<Self>;
-
-    /// The metrics of this kind.
-    fn families(metrics: &KindMetrics) -> &Self::Families;
-}
-
-/// A kind whose snapshots this process reads about once a second.
-pub trait Snapshots: Listed {
-    /// What Redis returns of the entity as a whole.
-    type Snapshot: Send + Sync + 'static;
-
-    /// The newest of them.
-    fn latest(&self) -> &Latest<Self::Snapshot>;
-
-    /// Reads one from Redis.
-    fn snapshot(&self) -> impl Future<Output = Result<Self::Snapshot, Error>> + Send;
-
-    /// Shows one that was just read in the metrics and the log.
-    fn act_on(&self, _families: &Self::Families, _snapshot: &Self::Snapshot) {}
-
-    /// Keeps one that was requested at this time, unless a newer one is there. Every snapshot that
-    /// this process reads comes through here.
-    fn observe(
-        &self,
-        requested_at: Instant,
-        snapshot: Self::Snapshot,
-    ) -> Arc<Seen<Self::Snapshot>> {
-        self.latest().set(requested_at, snapshot)
-    }
-
-    /// What GET answers with: the newest snapshot if it is at most a second old, else a new one.
-    fn recent(&self) -> impl Future<Output = Result<Arc<Seen<Self::Snapshot>>, Error>> + Send {
-        self.latest().at_most_a_second_old(async || {
-            let requested_at = Instant::now();
-            Ok(self.observe(requested_at, self.snapshot().await?))
-        })
-    }
 }
 
 /// The calls of a kind that go around the router.
@@ -178,10 +138,6 @@ macro_rules! define_in_force {
             impl Listed for <anteroom_core::$kind::$handle as Served>::State {
                 fn of(in_force: &InForce) -> &Entities<Self> {
                     &in_force.$kind
-                }
-
-                fn families(metrics: &KindMetrics) -> &Self::Families {
-                    &metrics.$kind
                 }
             }
         )+
@@ -267,7 +223,7 @@ impl<T: Entity> Entities<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::state::QueueState;
+    use anteroom_authorize::queue::state::QueueState;
 
     #[test]
     fn the_name_is_the_part_behind_the_section() {

@@ -1,23 +1,20 @@
 //! Admission: the HTTP face of Anteroom for visitors, gateways, backends and operators.
 //!
 //! A request takes one way: [`serve`] accepts the connection, [`http`] routes it through one lean
-//! shell to a handler, the handler calls one operation of `anteroom_core` and replies. Whatever is
-//! refused leaves as a [`problem`] with one of the codes there and in `queue::problems`.
+//! shell to a handler, the handler calls one operation of `anteroom_core` and replies. What the
+//! gateway check needs is in `anteroom_authorize`: the visitor, the queue as this process knows it,
+//! and the codes of all refusals.
 
 mod app;
 mod breaker;
 mod callers;
-mod defences;
-mod durations;
 mod entities;
 mod event;
 mod http;
-mod latest;
 mod limit;
 mod metrics;
 mod pool;
 mod ports;
-mod problem;
 mod queue;
 pub mod role;
 mod serve;
@@ -36,16 +33,10 @@ pub use crate::pool::body::{AmountOrOptionBody, FundsBody, SettleBody};
 pub use crate::ports::{PortService, port, public, service};
 pub use crate::queue::backend::BackendJoin;
 pub use crate::queue::calls::{JoinBody, is_strong_key};
-pub use crate::queue::gate::original::Original;
-pub use crate::queue::gate::refusal;
 pub use crate::queue::hot;
 pub use crate::queue::overrides::Overrides;
 pub use crate::queue::waiting_page::form_key;
 pub use app::App;
-pub use callers::client_address::client_address;
-pub use callers::cookies::Cookies;
 pub use callers::keys::digest;
 pub use callers::new_key;
 pub use metrics::AdmissionMetrics;
-pub use problem::{Code, Problem};
-pub use queue::return_to::{ReturnTo, room};

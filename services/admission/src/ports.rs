@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_core::for_each_kind;
 use axum::Router;
 use axum::body::Body;
@@ -24,7 +25,6 @@ use crate::http::fast_path::{FastPath, HotRoute};
 use crate::http::route::RouteInfo;
 use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::http::{document, openapi};
-use crate::problem::{Code, Problem};
 
 /// What one port answers with.
 pub struct PortService {

@@ -34,7 +34,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let (applied, in_force) = watch::channel(app.live().config.clone());
     tokio::spawn(follow_changes(app.clone(), changes, applied));
     let nothing_to_run = tasks::spawn(&app, &supervisor, &in_force);
-    watch_store(&app.store, &readiness, nothing_to_run, &registry)?;
+    watch_store(&app.process.store, &readiness, nothing_to_run, &registry)?;
     write_listening(PortName::Public, public.local_addr()?);
     write_listening(PortName::Service, service.local_addr()?);
     let serve = |listener, port| Server::new(listener, port, app.clone(), share, readiness.clone());
@@ -56,7 +56,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let served = async { tokio::join!(public.run(), service.run(), stop) };
     tokio::select! {
         _ = served => Ok(()),
-        refused = app.store.refused_at_start() => Err(refused.into()),
+        refused = app.process.store.refused_at_start() => Err(refused.into()),
     }
 }
 

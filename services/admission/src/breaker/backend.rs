@@ -1,6 +1,9 @@
 //! The calls of backends about a target. A target is advice: while Redis is down the answer is the
 //! last known window, and says so.
 
+use anteroom_authorize::durations::millis;
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::snapshots::Snapshots as _;
 use anteroom_core::breaker::{PermitId, Recorded};
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
@@ -11,11 +14,8 @@ use super::body::{OutcomeBody, too_many};
 use super::problems::{LookProblems, PermitProblems, RecordProblems};
 use super::views::{LookView, PermitView, StateView, TargetView};
 use crate::breaker::state::{BreakerState, Degraded};
-use crate::durations::millis;
-use crate::entities::Snapshots as _;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
-use crate::problem::{Code, Problem};
 
 /// Report the outcome of one or several calls to a target (circuit breaker).
 ///

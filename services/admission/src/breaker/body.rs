@@ -1,12 +1,12 @@
 //! The body of a report, read and checked.
 
+use anteroom_authorize::problem::Problem;
 use anteroom_core::breaker::{MAX_LATENCY_MS, Outcome, PermitId, Rules};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::http::identifier::Identifier;
 use crate::http::whole::whole_or_none;
-use crate::problem::Problem;
 
 /// The outcome of one call to the target (`success`), or of several (`successes`, `failures`).
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -1,17 +1,10 @@
 //! The codes of circuit breakers, and the refusals of each call for the API document. Redis being
 //! down is not among them: the answer is then the last known state.
 
-use crate::http::document::problems;
-use crate::problem::code::codes;
-use crate::problem::edge::{BODY, CALLER, REPEATED, VALUE};
+use anteroom_authorize::problem::edge::{BODY, CALLER, REPEATED, VALUE};
+use anteroom_authorize::problem::target::TARGET;
 
-codes! {
-    /// What the target itself refuses.
-    TARGET by Rule;
-    /// No target of this name is configured.
-    UNKNOWN_TARGET = NOT_FOUND, "unknown_target", "There is no such target",
-        No, "Check the name, and `[targets.NAME]` in the configuration.";
-}
+use crate::http::document::problems;
 
 problems! {
     /// Refusals of a report.

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::latest::Latest;
+use anteroom_authorize::problem::retry::PendingRetries;
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::snapshots::Snapshots;
 use anteroom_config::BreakerConfig;
 use anteroom_core::breaker::{Breaker, Rules, Snapshot, Window};
 use anteroom_core::store::Error;
+use anteroom_runtime::SnapshotGauges;
 
 use super::last_known::LastKnown;
 use super::metrics::{BreakerFamilies, BreakerMetrics};
-use super::problems;
-use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::latest::Latest;
-use crate::problem::retry::PendingRetries;
-use crate::problem::{Code, Problem};
+use crate::entities::{Entity, EntityContext, Served};
 use crate::tasks::Tasks;
 
 /// One target as handlers see it.
@@ -25,6 +26,7 @@ pub struct BreakerState {
     /// The window that Redis returned last.
     pub(crate) last_known: Arc<LastKnown>,
     latest: Arc<Latest<Snapshot>>,
+    gauges: SnapshotGauges<Snapshot>,
     pub(crate) metrics: Arc<BreakerMetrics>,
     /// The retries that this process has scheduled, of any entity.
     pub(crate) retries: Arc<PendingRetries>,
@@ -68,7 +70,6 @@ impl Entity for BreakerState {
     type Families = BreakerFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_TARGET;
-    const CODES: &'static [&'static [Code]] = &[problems::TARGET];
 
     fn make(
         name: &str,
@@ -86,6 +87,7 @@ impl Entity for BreakerState {
             rules,
             last_known: Arc::default(),
             latest: Arc::default(),
+            gauges: families.gauges.clone(),
             metrics: Arc::new(families.of(name)),
             retries: context.retries.clone(),
         }
@@ -109,7 +111,7 @@ impl Snapshots for BreakerState {
         Ok(snapshot)
     }
 
-    fn act_on(&self, families: &BreakerFamilies, snapshot: &Snapshot) {
-        families.gauges.show(self.name(), snapshot);
+    fn act_on(&self, snapshot: &Snapshot) {
+        self.gauges.show(self.name(), snapshot);
     }
 }

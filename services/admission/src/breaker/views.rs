@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::durations::millis;
 use anteroom_core::breaker::{Permission, Rules, Snapshot, State, Window};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::breaker::state::Degraded;
-use crate::durations::millis;
 
 /// The state of a target (circuit breaker).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -11,16 +11,15 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
+use anteroom_authorize::callers::origin::SEC_FETCH_SITE;
+use anteroom_authorize::callers::single::single;
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::{KeyConfig, Role};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
-
-use super::origin::SEC_FETCH_SITE;
-use super::single::single;
-use crate::problem::{Code, Problem};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "ark1.";
@@ -176,7 +175,15 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::callers::headers;
+
+    /// Headers of a request, in this order.
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for &(name, value) in pairs {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        headers
+    }
 
     fn keys() -> BTreeMap<String, KeyConfig> {
         let scope =

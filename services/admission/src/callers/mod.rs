@@ -1,19 +1,4 @@
-//! Who calls: the keys of backends and operators, a client's address behind its proxies, the cookie
-//! that carries a token, and the origins from which a browser may call.
+//! Who calls the service port: the keys of backends and operators.
 
-pub mod client_address;
-pub mod cookies;
 pub mod keys;
 pub mod new_key;
-pub mod origin;
-pub mod single;
-
-/// Headers of a request, in this order.
-#[cfg(test)]
-fn headers(pairs: &[(&'static str, &'static str)]) -> http::HeaderMap {
-    let mut headers = http::HeaderMap::new();
-    for &(name, value) in pairs {
-        headers.append(name, http::HeaderValue::from_static(value));
-    }
-    headers
-}

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::snapshots::Snapshots as _;
 use anteroom_core::event::Apply;
 use axum::Json;
 use axum::extract::rejection::PathRejection;
@@ -14,12 +16,10 @@ use utoipa::ToSchema;
 use super::problems::{ApplyProblems, LookProblems, StatusProblems};
 use super::views::{ApplicationView, EventView};
 use crate::app::App;
-use crate::entities::Snapshots as _;
 use crate::event::state::EventState;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
-use crate::problem::{Code, Problem};
 
 /// The body of an application.
 #[derive(Debug, Deserialize, ToSchema)]

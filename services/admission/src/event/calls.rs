@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::problem::{Code, Problem};
 use axum::Json;
 use axum::extract::State;
 use http::{HeaderMap, HeaderName};
@@ -12,7 +13,6 @@ use super::state::EventState;
 use super::views::ApplicationView;
 use crate::app::App;
 use crate::http::extract::At;
-use crate::problem::{Code, Problem};
 
 /// Carries the application token of a visitor.
 pub const APPLICATION: HeaderName = HeaderName::from_static("x-anteroom-application");

@@ -5,10 +5,9 @@
 
 use std::time::{Duration, Instant};
 
+use anteroom_authorize::defences::Gcra;
+use anteroom_authorize::problem::retry::{MAX_DELAY, MIN_DELAY, PendingRetries};
 use anteroom_config::Rate;
-
-use crate::defences::Gcra;
-use crate::problem::retry::{MAX_DELAY, MIN_DELAY, PendingRetries};
 
 /// At most so many visitors are remembered; about 4 MB when full.
 const MOST_VISITORS: usize = 200_000;

@@ -2,6 +2,7 @@
 //!
 //! Each one notes in its entry of the audit log what it left.
 
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_core::event::{AddStock, MAX_DEAD, Retried};
 use anteroom_core::rules::MAX_AMOUNT;
 use axum::Json;
@@ -22,7 +23,6 @@ use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
 use crate::http::pagination::{Page, ParsedQuery};
 use crate::http::whole::whole;
-use crate::problem::{Code, Problem};
 
 /// The body of a call that adds stock.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::latest::Latest;
+use anteroom_authorize::problem::Code;
+use anteroom_authorize::snapshots::Snapshots;
 use anteroom_config::EventConfig;
 use anteroom_core::event::{Event, Snapshot};
 use anteroom_core::store::Error;
 
 use super::early::EarlyVisitors;
 use super::metrics::{EventFamilies, EventMetrics};
-use super::problems;
-use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::latest::Latest;
-use crate::problem::Code;
+use crate::entities::{Entity, EntityContext, Served};
 use crate::tasks::Tasks;
 
 /// One event as handlers see it.
@@ -39,7 +39,6 @@ impl Entity for EventState {
     type Families = EventFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_EVENT;
-    const CODES: &'static [&'static [Code]] = &[problems::EVENT];
 
     fn make(
         name: &str,

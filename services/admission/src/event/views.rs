@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::durations::{millis, moment};
 use anteroom_core::event::{Application, DeadLetter, DeadLetters, Snapshot};
 use rand::Rng as _;
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::durations::{millis, moment};
 
 /// The status of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anteroom_authorize::defences::Gcra;
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::{Rate, is_name};
 use anteroom_core::queue::Ticket;
 use anteroom_core::{Kind, kinds};
@@ -29,9 +31,7 @@ use utoipa_axum::router::{UtoipaMethodRouter, UtoipaMethodRouterExt as _};
 
 use super::shell::panicked;
 use crate::app::App;
-use crate::defences::Gcra;
 use crate::entities::{Entity, name_in};
-use crate::problem::{Code, Problem};
 
 /// Lines that the refused calls of one key leave at most, and those of all callers without a known
 /// key together: they could fill the log. The next line says how many were left out.

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::is_name;
 use anteroom_core::Kind as _;
 use axum::extract::FromRequestParts;
@@ -17,7 +18,6 @@ use super::extract::Peer;
 use crate::app::{App, LiveConfig};
 use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
 use crate::entities::{Listed, name_in};
-use crate::problem::{Code, Problem};
 
 /// So many names are shown to a caller that asks for another one.
 const MOST_NAMES: usize = 20;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use anteroom_authorize::problem::code::all_codes;
+use anteroom_authorize::problem::{Code, ProblemBody};
 use http::StatusCode;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::{Operation, Parameter, PathItem};
@@ -15,8 +17,6 @@ use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required, Schema};
 use utoipa::{Modify, Path};
 
 use crate::entities::Routes;
-use crate::problem::code::all_codes;
-use crate::problem::{Code, ProblemBody};
 
 /// How refusals with these codes stand in the document: by status, which `status` says.
 pub fn responses(
@@ -54,9 +54,9 @@ macro_rules! problems {
                 String,
                 utoipa::openapi::RefOr<utoipa::openapi::response::Response>,
             > {
-                use $crate::problem::{Code, edge::ANY};
+                use anteroom_authorize::problem::{Code, edge::ANY};
                 let codes: &[&[Code]] =
-                    &[$($codes,)* ANY, $(&[$unknown], $crate::problem::store::STORE)?];
+                    &[$($codes,)* ANY, $(&[$unknown], anteroom_authorize::problem::store::STORE)?];
                 $crate::http::document::responses(codes, Code::status)
             }
         }

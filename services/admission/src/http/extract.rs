@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 
+use anteroom_authorize::problem::{Code, Problem};
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use futures_util::future::poll_immediate;
@@ -19,7 +20,6 @@ use serde::{Deserialize, Deserializer};
 
 use crate::app::App;
 use crate::entities::Listed;
-use crate::problem::{Code, Problem};
 
 /// The longest body that any call takes, in bytes.
 pub const MAX_BODY: usize = 16 * 1024;
@@ -33,6 +33,11 @@ impl Peer {
     pub fn address_in(parts: &Parts) -> Option<IpAddr> {
         parts.extensions.get::<Self>().map(|peer| peer.0.ip())
     }
+
+    /// The same, for calls whose answer depends on an address.
+    pub fn in_any(parts: &Parts) -> IpAddr {
+        Self::address_in(parts).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+    }
 }
 
 /// The entity that the path names.
@@ -42,9 +47,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for At<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let live = app.live();
-        let entities = T::of(&live.in_force);
-        entities.at(parts.uri.path()).map(Self)
+        app.at(parts.uri.path()).map(Self)
     }
 }
 

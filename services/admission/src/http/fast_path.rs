@@ -9,6 +9,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use anteroom_authorize::problem::Problem;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::Method;
@@ -21,7 +22,6 @@ use super::shell::{Handled, ResponseFuture, Shell};
 use crate::app::App;
 use crate::entities::Listed;
 use crate::metrics::RouteMetrics;
-use crate::problem::Problem;
 
 /// A call that goes around the router.
 #[derive(Clone)]
@@ -149,8 +149,8 @@ mod tests {
     use super::*;
     use crate::breaker::state::BreakerState;
     use crate::entities::Routes as _;
-    use crate::limit::state::LimitState;
     use crate::queue::hot::{PUBLIC, SERVICE};
+    use anteroom_authorize::limit::state::LimitState;
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {

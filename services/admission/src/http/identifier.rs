@@ -2,11 +2,10 @@
 
 use std::fmt::Display;
 
+use anteroom_authorize::problem::Problem;
 use anteroom_core::identifier::{MAX_IDENTIFIER, is_identifier, is_visitor_id};
 use serde::Deserialize;
 use utoipa::ToSchema;
-
-use crate::problem::Problem;
 
 /// 1 to 128 bytes of UTF-8 without control characters, and without white space at the ends.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_core::rules::MAX_AMOUNT;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 
 use crate::http::extract::shortened;
-use crate::problem::{Code, Problem};
 
 /// A part of a list, as a query names it.
 pub trait Query: Sized {

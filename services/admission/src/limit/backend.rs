@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::limit::metrics::Counted;
+use anteroom_authorize::limit::state::LimitState;
+use anteroom_authorize::problem::{Cause, Code, Problem};
 use anteroom_config::LimitWithoutStore;
 use anteroom_core::limit::{Answer, Call, CallError, Check, Checked, Outcome};
 use anteroom_core::store::Error;
@@ -14,9 +17,6 @@ use super::views::{CheckView, ChecksView};
 use crate::app::App;
 use crate::http::caller::{AnyBackend, Backend};
 use crate::http::extract::JsonBody;
-use crate::limit::metrics::Counted;
-use crate::limit::state::LimitState;
-use crate::problem::{Cause, Code, Problem};
 
 /// Check a rate limit, and take units.
 ///

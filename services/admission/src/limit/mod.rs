@@ -2,14 +2,14 @@
 
 pub mod backend;
 pub mod body;
-pub mod metrics;
 pub mod operator;
 pub mod problems;
-pub mod state;
+mod state;
 pub mod views;
 
 use std::sync::Arc;
 
+use anteroom_authorize::limit::state::LimitState;
 use axum::extract::State;
 use http::Method;
 use utoipa::openapi::schema::ObjectBuilder;
@@ -21,7 +21,6 @@ use crate::entities::{Hot, Routes};
 use crate::http::audit::Audit;
 use crate::http::document;
 use crate::http::fast_path::HotRoute;
-use crate::limit::state::LimitState;
 
 impl Routes for LimitState {
     /// Nearly all requests about limits.

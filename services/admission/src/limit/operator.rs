@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::limit::state::LimitState;
+use anteroom_authorize::problem::Problem;
 use axum::extract::State;
 use http::StatusCode;
 use serde_json::json;
@@ -11,8 +13,6 @@ use super::problems::ForgetProblems;
 use crate::app::App;
 use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
-use crate::limit::state::LimitState;
-use crate::problem::Problem;
 
 /// Reset a key of a limit.
 ///

@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use anteroom_authorize::durations::{millis, whole_seconds};
+use anteroom_authorize::limit::state::LimitState;
 use anteroom_core::limit::{Checked, Outcome};
 use axum::body::Body;
 use axum::response::Response;
@@ -11,9 +13,6 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::durations::{millis, whole_seconds};
-use crate::limit::state::LimitState;
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LIMIT: HeaderName = HeaderName::from_static("ratelimit");

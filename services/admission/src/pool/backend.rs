@@ -1,5 +1,7 @@
 //! The calls of backends about a pool. Money is never advice: without the store all are refused.
 
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::snapshots::Snapshots as _;
 use anteroom_core::pool::HoldId;
 use axum::Json;
 use axum::extract::Path;
@@ -13,11 +15,9 @@ use super::problems::{
     CancelProblems, ExtendProblems, LookProblems, PoolProblems, ReserveProblems, SettleProblems,
 };
 use super::views::{BalanceView, HoldLookView, HoldView, PoolView};
-use crate::entities::Snapshots as _;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
 use crate::pool::state::PoolState;
-use crate::problem::{Code, Problem};
 
 /// The path of a hold; the pool in it is read by the caller's extractor.
 #[derive(Debug, Deserialize)]

@@ -1,5 +1,6 @@
 //! The bodies of the pools' calls, read and checked.
 
+use anteroom_authorize::problem::Problem;
 use anteroom_core::pool::AmountRequest;
 use anteroom_core::rules::{Amount, MAX_AMOUNT, Name};
 use serde::Deserialize;
@@ -7,7 +8,6 @@ use utoipa::ToSchema;
 
 use crate::http::identifier::Identifier;
 use crate::http::whole::{whole, whole_or_none};
-use crate::problem::Problem;
 
 /// What is to be reserved or paid: an `amount`, or the most that an `option` pays.
 #[derive(Debug, Deserialize)]

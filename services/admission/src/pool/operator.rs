@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::problem::{Code, Problem};
 use anteroom_core::pool::{Answer, MAX_LINES};
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
@@ -15,7 +16,6 @@ use crate::http::caller::Operator;
 use crate::http::extract::JsonBody;
 use crate::http::pagination::{Page, ParsedQuery};
 use crate::pool::state::PoolState;
-use crate::problem::{Code, Problem};
 
 /// How many movements a page shows by default.
 pub const DEFAULT_LINES: u64 = 100;

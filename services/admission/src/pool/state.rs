@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::latest::Latest;
+use anteroom_authorize::problem::retry::PendingRetries;
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::snapshots::Snapshots;
 use anteroom_config::PoolConfig;
 use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
+use anteroom_runtime::SnapshotGauges;
 use prometheus::{IntCounter, IntCounterVec};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::metrics::PoolFamilies;
 use super::problems;
-use crate::entities::{Entity, EntityContext, Served, Snapshots};
-use crate::latest::Latest;
-use crate::problem::retry::PendingRetries;
-use crate::problem::{Code, Problem};
+use crate::entities::{Entity, EntityContext, Served};
 use crate::tasks::Tasks;
 
 /// One pool as handlers see it.
@@ -28,6 +30,7 @@ pub struct PoolState {
     /// Held during an audit.
     audits: Arc<Mutex<()>>,
     latest: Arc<Latest<Snapshot>>,
+    gauges: SnapshotGauges<Snapshot>,
 }
 
 impl PoolState {
@@ -92,7 +95,6 @@ impl Entity for PoolState {
     type Families = PoolFamilies;
 
     const UNKNOWN: Code = Code::UNKNOWN_POOL;
-    const CODES: &'static [&'static [Code]] = &[problems::POOL];
 
     fn make(
         name: &str,
@@ -113,6 +115,7 @@ impl Entity for PoolState {
             retries: context.retries.clone(),
             audits: Arc::default(),
             latest: Arc::default(),
+            gauges: families.gauges.clone(),
         }
     }
 
@@ -132,7 +135,7 @@ impl Snapshots for PoolState {
         self.pool.snapshot().await
     }
 
-    fn act_on(&self, families: &PoolFamilies, snapshot: &Snapshot) {
-        families.gauges.show(self.name(), snapshot);
+    fn act_on(&self, snapshot: &Snapshot) {
+        self.gauges.show(self.name(), snapshot);
     }
 }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::durations::{millis, moment};
 use anteroom_core::pool::{self, HoldState, Snapshot};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::durations::{millis, moment};
 
 /// A pool (budget): funded = balance + held + paid.
 #[derive(Debug, Serialize, ToSchema)]

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::queue::state::QueueState;
+use anteroom_authorize::queue::visits;
 use anteroom_core::queue::{JoinedFrom, PlaceId, PlaceRef};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -13,13 +16,11 @@ use utoipa::ToSchema;
 
 use super::calls::present_state;
 use super::problems::{BackendJoinProblems, BackendRenewProblems, KeyProblems};
-use super::visits;
+use super::views::place::{joined_view, view};
 use crate::app::App;
 use crate::http::caller::Backend;
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
-use crate::problem::{Code, Problem};
-use crate::queue::state::QueueState;
 use crate::queue::views::place::PlaceView;
 use crate::queue::views::queue::QueueView;
 
@@ -59,8 +60,8 @@ pub async fn join(
     let visitor_id = visitor_id.visitor_id()?;
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);
     let joined = visits::join(&queue, id, JoinedFrom::default(), || true).await?;
-    let mut view = visits::joined_view(&queue, &joined);
-    view.token = Some(joined.token(&app, &queue, Some(visitor_id)));
+    let mut view = joined_view(&queue, &joined);
+    view.token = Some(joined.token(&app.process, &queue, Some(visitor_id)));
     Ok(view.response(if joined.created { StatusCode::CREATED } else { StatusCode::OK }))
 }
 
@@ -80,7 +81,7 @@ pub async fn renew(
     path: Result<Path<PlacePath>, PathRejection>,
 ) -> Result<Response, Problem> {
     let place = visits::renew(&queue, named(path)?).await?;
-    Ok(visits::view(&queue, &place).response(StatusCode::OK))
+    Ok(view(&queue, &place).response(StatusCode::OK))
 }
 
 /// Finish a visitor's session.

@@ -2,6 +2,12 @@
 
 use std::sync::Arc;
 
+use anteroom_authorize::callers::single::single;
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::queue::state::QueueState;
+use anteroom_authorize::queue::visitor::{Held, Visitor};
+use anteroom_authorize::queue::visits::{self, Joined};
+use anteroom_authorize::snapshots::Snapshots as _;
 use anteroom_core::queue::PlaceId;
 use axum::body::Body;
 use axum::extract::State;
@@ -11,17 +17,13 @@ use http::header::{HeaderMap, HeaderName, SET_COOKIE};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use super::caller::ByVisitor;
 use super::problems::{
     ClaimProblems, HolderProblems, JoinProblems, LeaveProblems, QueueProblems, RenewProblems,
 };
-use super::visitor::{Held, Visitor};
-use super::visits::{self, Joined};
+use super::views::place::{joined_view, view};
 use crate::app::App;
-use crate::callers::single::single;
-use crate::entities::Snapshots as _;
 use crate::http::extract::{At, json_body};
-use crate::problem::{Code, Problem};
-use crate::queue::state::QueueState;
 use crate::queue::views::place::PlaceView;
 use crate::queue::views::queue::QueueView;
 
@@ -56,7 +58,7 @@ pub struct JoinBody {
 )]
 pub async fn join(
     State(app): State<Arc<App>>,
-    visitor: Visitor,
+    ByVisitor(visitor): ByVisitor,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -75,14 +77,14 @@ pub async fn join(
             if visitor.held != Held::Nothing
                 && let Some((joined, visitor_id)) = Box::pin(held(&visitor)).await?
             {
-                let token = joined.token(&app, queue, visitor_id);
+                let token = joined.token(&app.process, queue, visitor_id);
                 return joined_response(&visitor, &joined, token);
             }
             (keyed, None)
         }
     };
-    let joined = visits::join_from(&app, &visitor, id).await?;
-    let token = joined.token(&app, queue, visitor_id);
+    let joined = visits::join_from(&app.process, &visitor, id).await?;
+    let token = joined.token(&app.process, queue, visitor_id);
     joined_response(&visitor, &joined, token)
 }
 
@@ -133,7 +135,7 @@ fn identified(app: &App, queue: &QueueState, assertion: &str) -> Result<String, 
 
 fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut view = visits::joined_view(&visitor.queue, joined);
+    let mut view = joined_view(&visitor.queue, joined);
     if visitor.is_browser {
         let mut response = view.response(status);
         response.headers_mut().append(SET_COOKIE, visitor.cookie(&token)?);
@@ -152,10 +154,10 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
 )]
-pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
+pub async fn place(ByVisitor(visitor): ByVisitor) -> Result<Response, Problem> {
     let of = visitor.holder()?.place;
     let place = visits::place(&visitor.queue, of).await?;
-    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+    Ok(view(&visitor.queue, &place).response(StatusCode::OK))
 }
 
 /// Enter: change a ready place to active.
@@ -166,11 +168,11 @@ pub async fn place(visitor: Visitor) -> Result<Response, Problem> {
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), ClaimProblems),
 )]
-pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
+pub async fn claim(ByVisitor(visitor): ByVisitor) -> Result<Response, Problem> {
     visitor.may_change()?;
     let of = visitor.holder()?.place;
     let place = visits::claim(&visitor.queue, of).await?;
-    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+    Ok(view(&visitor.queue, &place).response(StatusCode::OK))
 }
 
 /// Extend the session.
@@ -181,11 +183,11 @@ pub async fn claim(visitor: Visitor) -> Result<Response, Problem> {
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), RenewProblems),
 )]
-pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
+pub async fn renew(ByVisitor(visitor): ByVisitor) -> Result<Response, Problem> {
     visitor.may_change()?;
     let of = visitor.holder()?.place;
     let place = visits::renew(&visitor.queue, of).await?;
-    Ok(visits::view(&visitor.queue, &place).response(StatusCode::OK))
+    Ok(view(&visitor.queue, &place).response(StatusCode::OK))
 }
 
 /// Leave the line, or finish the visit.
@@ -196,7 +198,7 @@ pub async fn renew(visitor: Visitor) -> Result<Response, Problem> {
     security(("token" = []), ("cookie" = [])),
     responses((status = 204, description = "the place has ended"), LeaveProblems),
 )]
-pub async fn leave(visitor: Visitor) -> Result<Response, Problem> {
+pub async fn leave(ByVisitor(visitor): ByVisitor) -> Result<Response, Problem> {
     visitor.may_change()?;
     let of = visitor.holder()?.place;
     visits::leave(&visitor.queue, of).await?;

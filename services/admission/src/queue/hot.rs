@@ -2,26 +2,29 @@
 
 use std::net::IpAddr;
 
+use anteroom_authorize::problem::Problem;
+use anteroom_authorize::queue::gate::{self, Begun, GateRequest};
+use anteroom_authorize::queue::visitor::Visitor;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use http::Method;
 use http::request::Parts;
 
-use super::gate::Begun;
-use super::visitor::Visitor;
-use super::{backend, calls, gate};
+use super::authorize::response;
+use super::caller::ByVisitor;
+use super::{authorize as check, backend, calls};
 use crate::app::App;
 use crate::http::fast_path::{HotCall, HotRoute};
 use crate::http::shell::{Handled, ResponseFuture};
-use crate::problem::Problem;
+use crate::queue::QueueState;
 
 const TOKEN: &str = "/v1/queues/{queue}/token";
 const TOKENS: &str = "/v1/queues/{queue}/tokens";
 
 /// Those of visitors and gateways.
 pub const PUBLIC: &[HotRoute] = &[
-    HotRoute { method: None, template: gate::PLAIN, handler: authorize },
+    HotRoute { method: None, template: check::PLAIN, handler: authorize },
     HotRoute { method: Some(Method::GET), template: TOKEN, handler: place },
     HotRoute { method: Some(Method::POST), template: TOKENS, handler: join },
 ];
@@ -33,30 +36,31 @@ pub const SERVICE: &[HotRoute] =
 fn authorize(call: HotCall<'_>) -> ResponseFuture {
     let (app, peer) = (call.app().clone(), call.peer);
     call.answer(|request| {
-        let (uri, headers) = (request.uri(), request.headers());
-        let visitor = match Visitor::at_gate(&app, uri, headers, Some(peer)) {
-            Ok(visitor) => visitor,
-            Err(problem) => return Handled::Ready(gate::refusal(problem, None)),
-        };
         let (parts, _body) = request.into_parts();
-        match gate::begin(&app, &visitor, &parts) {
-            Begun::Answered(response) => Handled::Ready(response),
-            Begun::NeedsStore(open) => {
-                Handled::Pending(async move { gate::finish(&app, &visitor, &parts, open).await })
-            }
+        let queue = match app.at::<QueueState>(parts.uri.path()) {
+            Ok(queue) => queue,
+            Err(problem) => return Handled::Ready(response(gate::refusal(problem, None))),
+        };
+        let visitor = Visitor::at_gate(&app.process, queue, &parts.headers, peer);
+        match gate::begin(&app.process, &visitor, GateRequest::Http(&parts)) {
+            Begun::Answered(answer) => Handled::Ready(response(answer)),
+            Begun::NeedsStore(open) => Handled::Pending(async move {
+                let request = GateRequest::Http(&parts);
+                response(gate::finish(&app.process, &visitor, request, open).await)
+            }),
         }
     })
 }
 
 fn place(call: HotCall<'_>) -> ResponseFuture {
-    for_visitor(call, |visitor, _| calls::place(visitor))
+    for_visitor(call, |visitor, _| calls::place(ByVisitor(visitor)))
 }
 
 fn join(call: HotCall<'_>) -> ResponseFuture {
     let app = State(call.app().clone());
     for_visitor(call, |visitor, request| {
         let (Parts { headers, .. }, body) = request.into_parts();
-        calls::join(app, visitor, headers, body)
+        calls::join(app, ByVisitor(visitor), headers, body)
     })
 }
 
@@ -72,15 +76,16 @@ where
 {
     let (app, peer) = (call.app(), call.peer);
     call.answer(|request| match visitor(app, &request, peer) {
-        Ok(visitor) => Handled::Pending(handler(visitor, request).map(response)),
+        Ok(visitor) => Handled::Pending(handler(visitor, request).map(answered)),
         Err(problem) => Handled::Ready(problem.into_response()),
     })
 }
 
 fn visitor(app: &App, request: &Request, peer: IpAddr) -> Result<Visitor, Problem> {
-    Visitor::of(app, request.uri(), request.headers(), Some(peer))
+    let queue = app.at::<QueueState>(request.uri().path())?;
+    Visitor::of(&app.process, queue, request.headers(), peer)
 }
 
-fn response(answer: Result<Response, Problem>) -> Response {
+fn answered(answer: Result<Response, Problem>) -> Response {
     answer.unwrap_or_else(Problem::into_response)
 }

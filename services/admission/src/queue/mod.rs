@@ -1,24 +1,18 @@
 //! The queue over HTTP: what visitors, gateways, browsers, backends and operators call.
 
-pub mod active_cache;
+pub mod authorize;
 pub mod backend;
+pub mod caller;
 pub mod calls;
-pub mod fail_open;
-pub mod gate;
 pub mod hot;
-pub mod latest;
-pub mod metrics;
 pub mod operator;
 pub mod overrides;
 pub mod places;
 pub mod problems;
-pub mod return_to;
-pub mod state;
+mod state;
 pub mod stream;
-pub mod streams;
+pub mod stream_slots;
 pub mod views;
-pub mod visitor;
-pub mod visits;
 pub mod waiting_page;
 
 use std::sync::Arc;
@@ -35,11 +29,11 @@ use crate::entities::{Hot, Routes};
 use crate::http::audit::Audit;
 use crate::http::document::{self, name, number, text};
 use crate::http::route::RouteInfo;
-use crate::queue::state::QueueState;
+pub use anteroom_authorize::queue::QueueState;
 
 impl Routes for QueueState {
     const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
-    const INFO: &[(&str, RouteInfo)] = gate::ROUTES;
+    const INFO: &[(&str, RouteInfo)] = authorize::ROUTES;
     const MAY_BE_EMPTY: &[&str] = &["join", "join_by_form", "override_rules"];
 
     fn public() -> OpenApiRouter<Arc<App>> {
@@ -52,12 +46,12 @@ impl Routes for QueueState {
             .routes(routes!(calls::state))
             .routes(routes!(waiting_page::page, waiting_page::join))
             .routes(routes!(waiting_page::asset))
-            .route(gate::PLAIN, any(gate::authorize))
-            .route(gate::BEHIND, any(gate::authorize_behind))
-            .route(gate::BEHIND_ROOT, any(gate::authorize_behind));
+            .route(authorize::PLAIN, any(authorize::authorize))
+            .route(authorize::BEHIND, any(authorize::authorize_behind))
+            .route(authorize::BEHIND_ROOT, any(authorize::authorize_behind));
         let document = routes.get_openapi_mut();
-        document::add::<gate::__path_authorize>(document);
-        document::add::<gate::__path_authorize_behind>(document);
+        document::add::<authorize::__path_authorize>(document);
+        document::add::<authorize::__path_authorize_behind>(document);
         routes
     }
 

@@ -6,6 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::queue::state::QueueState;
+use anteroom_authorize::snapshots::Snapshots as _;
 use anteroom_core::queue::{MAX_TICKET, Queue, Ticket};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -17,12 +20,9 @@ use serde_json::{Value, json};
 use super::overrides::Overrides;
 use super::problems::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
 use crate::app::App;
-use crate::entities::Snapshots as _;
 use crate::http::audit::AuditEntry;
 use crate::http::caller::{Operator, OperatorOfAny};
 use crate::http::extract::JsonBody;
-use crate::problem::{Code, Problem};
-use crate::queue::state::QueueState;
 use crate::queue::views::admin::{AdminView, TicketView};
 use crate::queue::views::queue::QueueView;
 
@@ -112,7 +112,7 @@ pub async fn purge(
     if app.queue(&name).is_some() {
         return Err(Problem::new(Code::QUEUE_CONFIGURED));
     }
-    let found = Queue::purge(&app.store, &name).await?;
+    let found = Queue::purge(&app.process.store, &name).await?;
     entry.before(json!({
         "keys": found.keys, "in_line": found.in_line, "admitted": found.admitted,
     }));

@@ -1,13 +1,13 @@
 //! The line as operators read it, page by page.
 
+use anteroom_authorize::problem::Problem;
+use anteroom_authorize::queue::state::QueueState;
 use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status, Ticket};
 use axum::response::{IntoResponse as _, Response};
 
 use super::problems::KeyProblems;
 use crate::http::caller::Operator;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
-use crate::problem::Problem;
-use crate::queue::state::QueueState;
 use crate::queue::views::admin::PlacesView;
 
 /// How many places a page shows by default.

@@ -1,79 +1,16 @@
-//! The codes of queues, and the refusals of each call for the API document.
+//! The refusals of each call for the API document.
 
 use std::collections::BTreeMap;
 
+use anteroom_authorize::problem::Code;
+use anteroom_authorize::problem::edge::{BODY, CALLER, VALUE};
+use anteroom_authorize::problem::queue::{GATE, TOKEN};
+use anteroom_authorize::problem::store::STORE;
 use utoipa::IntoResponses;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::response::Response;
 
 use crate::http::document::{problems, responses};
-use crate::problem::Code;
-use crate::problem::code::codes;
-use crate::problem::edge::{ANY, BODY, CALLER, VALUE};
-use crate::problem::store::STORE;
-
-codes! {
-    /// What the token of a place, or who shows it, may meet.
-    TOKEN by Rule;
-    /// The call needs a token, and the request has none.
-    TOKEN_MISSING = UNAUTHORIZED, "token_missing", "No token was sent",
-        No, "Join with `POST …/tokens`, then send the token in `x-anteroom-token` or the cookie \
-            of the queue. If all visitors get this, the gateway does not pass the cookie on.";
-    /// The token was signed with another secret or for another queue or event, or is incomplete.
-    TOKEN_INVALID = UNAUTHORIZED, "token_invalid", "The token is not valid here",
-        No, "Join without this token. If all visitors get this, set the same `token_secrets` for \
-            all processes. Without any, each restart makes all tokens invalid.";
-}
-
-codes! {
-    /// What the queue itself refuses.
-    QUEUE by Rule;
-    /// No queue of this name is configured.
-    UNKNOWN_QUEUE = NOT_FOUND, "unknown_queue", "There is no such queue",
-        No, "Check the name, `[queues.NAME]` in the configuration, and the queue that the gateway \
-            names (NGINX: `$anteroom_queue`).";
-    /// The signed identity is not from a trusted backend for this queue, or has expired.
-    ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
-        "The assertion is not valid for this queue",
-        No, "Sign a new identity with this queue, the `visitor_id` and an expiry at most 5 \
-            minutes ahead.";
-    /// A join with the token of an ended place: only a backend can identify this visitor.
-    ASSERTION_MISSING = UNAUTHORIZED, "assertion_missing",
-        "The place has ended: a backend must sign the visitor's identity again",
-        No, "Send the visitor to a page of your site that signs the identity and joins with it. \
-            The waiting page leads to `return_to` for this.";
-    /// Gateway check: the visitor has a place, but is not called yet.
-    NOT_ADMITTED = FORBIDDEN, "not_admitted", "Not admitted",
-        Later, "Send the visitor to the waiting page in `x-anteroom-room`, or repeat the check \
-            after `Retry-After`.";
-    /// The place is still waiting, so it cannot be claimed.
-    NOT_READY = CONFLICT, "not_ready", "It is not this place's turn yet",
-        Later, "Poll the place. Claim it when its `status` is `ready`.";
-    /// The place is not active, so it cannot be renewed.
-    NOT_ACTIVE = CONFLICT, "not_active", "The place is not active",
-        No, "Claim the place first.";
-    /// The configuration still names the queue, so its data is not removed.
-    QUEUE_CONFIGURED = CONFLICT, "queue_configured", "The configuration names this queue",
-        No, "Remove the queue from the configuration of all services first.";
-    /// The place has ended. `reason` shows why.
-    PLACE_GONE = GONE, "place_gone", "The place has ended",
-        No, "Join. The new place is at the end of the line. A visitor with a signed identity needs \
-            a new one.";
-    /// This address has made too many joins, or has too many places.
-    JOIN_LIMITED = TOO_MANY_REQUESTS, "join_limited", "Too many joins from this address",
-        Later, "Retry after `Retry-After`. Operators: if many visitors get this, check that \
-            `trusted_proxies` names your proxy. See also `joins_per_address`, \
-            `places_per_address` and `exempt`.";
-    /// Too many requests for this place.
-    SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place",
-        Later, "Wait for `poll_after_ms` between two polls.";
-    /// The queue has `max_waiting` places.
-    QUEUE_FULL = SERVICE_UNAVAILABLE, "queue_full", "The queue is full",
-        Later, "Retry after `Retry-After`.";
-    /// The queue takes no joins at this time.
-    QUEUE_CLOSED = SERVICE_UNAVAILABLE, "queue_closed", "The queue is closed",
-        Later, "Retry after `Retry-After`.";
-}
 
 problems! {
     /// Refusals of a join.
@@ -108,16 +45,6 @@ problems! {
     /// Refusals of a purge, which needs no configured queue.
     PurgeProblems: CALLER, &[Code::BAD_REQUEST, Code::QUEUE_CONFIGURED], STORE;
 }
-
-/// What the gate refuses.
-pub const GATE: [&[Code]; 6] = [
-    TOKEN,
-    &[Code::NOT_ADMITTED, Code::PLACE_GONE, Code::SLOW_DOWN],
-    &[Code::ASSERTION_MISSING, Code::JOIN_LIMITED, Code::QUEUE_FULL, Code::QUEUE_CLOSED],
-    ANY,
-    &[Code::UNKNOWN_QUEUE],
-    STORE,
-];
 
 /// Refusals at the gate: 401 and 403, whatever the reason.
 pub struct GateProblems;

@@ -10,6 +10,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anteroom_authorize::durations::millis;
+use anteroom_authorize::problem::Problem;
+use anteroom_authorize::problem::retry;
+use anteroom_authorize::queue::state::QueueState;
+use anteroom_authorize::queue::streams::{StreamHandle, Streams};
+use anteroom_authorize::queue::visits;
 use anteroom_core::queue::{Place, PlaceRef, Visit};
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -19,16 +25,11 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use rand::Rng as _;
 
+use super::caller::ByVisitor;
 use super::problems::HolderProblems;
-use super::visitor::Visitor;
-use super::visits;
+use super::views::place::view;
 use crate::app::App;
-use crate::defences::stream_slots::StreamSlot;
-use crate::durations::millis;
-use crate::problem::Problem;
-use crate::problem::retry;
-use crate::queue::state::QueueState;
-use crate::queue::streams::{StreamHandle, Streams};
+use crate::queue::stream_slots::StreamSlot;
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 
@@ -48,7 +49,10 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
         HolderProblems,
     ),
 )]
-pub async fn events(State(app): State<Arc<App>>, visitor: Visitor) -> Result<Response, Problem> {
+pub async fn events(
+    State(app): State<Arc<App>>,
+    ByVisitor(visitor): ByVisitor,
+) -> Result<Response, Problem> {
     let of = visitor.holder()?.place;
     let address = visitor.counted_address();
     let queue = visitor.queue;
@@ -140,7 +144,7 @@ impl Watch {
     }
 
     fn place_event(&mut self, place: &Place, queue: &QueueState) -> String {
-        let view = visits::view(queue, place);
+        let view = view(queue, place);
         self.next_step = Next::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();

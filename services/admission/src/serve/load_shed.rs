@@ -8,6 +8,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anteroom_authorize::problem::retry::PendingRetries;
+use anteroom_authorize::problem::{Code, Problem};
 use axum::response::{IntoResponse as _, Response};
 use http::Request;
 use http::header::{CACHE_CONTROL, HeaderValue};
@@ -21,8 +23,6 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::http::shell::{REQUEST_ID, new_id};
-use crate::problem::retry::PendingRetries;
-use crate::problem::{Code, Problem};
 
 /// The longest that one refusal may take.
 const TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,18 +1,16 @@
 //! What runs beside the requests: a task for each entity that reads what all requests then use.
 
-pub mod revocations;
-mod snapshots;
-
 use std::cell::Cell;
 use std::sync::Arc;
 
+use anteroom_authorize::snapshots::{self, Snapshots};
 use anteroom_config::{Config, Declared as _};
 use anteroom_core::Kind as _;
 use anteroom_runtime::{Changes, Supervisor};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::entities::{Entity, Served, Snapshots};
+use crate::entities::{Entity, Listed, Served};
 
 /// Starts tasks: one for each entity of a kind that the configuration in force names.
 pub struct Tasks<'a> {
@@ -35,8 +33,12 @@ pub fn spawn(app: &Arc<App>, supervisor: &Supervisor, in_force: &Changes) -> boo
 
 impl Tasks<'_> {
     /// Keeps the newest snapshot of each entity.
-    pub fn snapshots<K: Snapshots>(&self) {
-        self.keep::<K, _>(format!("{}_snapshots", K::Kind::NAME), snapshots::keep::<K>);
+    pub fn snapshots<K: Listed + Snapshots>(&self) {
+        let task = format!("{}_snapshots", K::Kind::NAME);
+        self.keep::<K, _>(task, |app, name, stop| async move {
+            let reading = snapshots::keep(&app.process.store, || app.entity::<K>(&name));
+            stop.run_until_cancelled(reading).await;
+        });
     }
 
     /// Keeps one such task for each entity of a kind in the configuration in force, until the

@@ -2,7 +2,9 @@
 
 use std::io::Read as _;
 
-use anteroom_admission::{Code, Problem, public, refusal};
+use anteroom_admission::public;
+use anteroom_authorize::queue::gate::refusal;
+use anteroom_authorize::{Code, Problem};
 use anteroom_core::queue::{Epoch, PlaceId, PlaceRef, Token, TokenKeys};
 use axum::body::Body;
 use axum::response::Response;

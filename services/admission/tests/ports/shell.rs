@@ -4,8 +4,9 @@ use std::future::{Pending, pending};
 use std::sync::Arc;
 
 use anteroom_admission::{
-    Handled, PortService, Problem, RouteInfo, Shell, hot::PUBLIC, port as ports, whole_body,
+    Handled, PortService, RouteInfo, Shell, hot::PUBLIC, port as ports, whole_body,
 };
+use anteroom_authorize::Problem;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::response::Response;

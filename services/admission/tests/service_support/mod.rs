@@ -49,7 +49,7 @@ impl Ports {
         let stop = CancellationToken::new();
         let queue = format!("[queues.shop]\ncapacity = 100\n{keys}");
         let app = app_on(&redis.url(), &queue, stop.clone());
-        until("the store is up", PATIENCE, async || app.store.is_up()).await;
+        until("the store is up", PATIENCE, async || app.process.store.is_up()).await;
         let ports = Self { redis, service: service(&app), _stop: stop.drop_guard() };
         // The store gets its rules, and this process its first snapshot.
         app.queue("shop").expect("a queue").queue.snapshot().await.expect("a snapshot");

@@ -91,7 +91,7 @@ fn comments_and_scripts_keep_to_100_columns() {
 /// A reader who knows one subsystem of admission finds everything in the next.
 #[test]
 fn subsystems_of_admission_have_the_same_file_names() {
-    const ALL: [&str; 6] = ["mod", "state", "backend", "views", "problems", "metrics"];
+    const ALL: [&str; 5] = ["mod", "state", "backend", "views", "problems"];
     const OTHER_WORDS: [&str; 8] =
         ["view", "codes", "code", "check", "outcome", "admin", "problem", "snapshot"];
     for subsystem in ["queue", "event", "pool", "limit", "breaker"] {

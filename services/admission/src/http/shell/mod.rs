@@ -18,6 +18,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use anteroom_authorize::callers::origin::Cors;
+use anteroom_authorize::problem::{Cause, Code, Problem};
 use axum::extract::Request;
 use axum::response::Response;
 use futures_util::future::{Either, Ready, ready};
@@ -33,9 +35,7 @@ pub use self::in_flight::{InFlight, InFlightGuard, show_in_flight};
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use crate::app::App;
-use crate::callers::origin::Cors;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
-use crate::problem::{Cause, Code, Problem};
 
 /// So many calls of Redis a hot request makes at most: a token's place, a join, the check after it.
 const HOT_STORE_CALLS: u32 = 3;
@@ -151,7 +151,7 @@ impl Shell {
         if !visitors {
             return None;
         }
-        self.app.live().origins.cors(method, headers)
+        self.app.process.settings().origins.cors(method, headers)
     }
 }
 

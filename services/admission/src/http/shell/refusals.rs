@@ -1,22 +1,22 @@
 //! Requests that the shell answers by itself, before routing.
 
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::queue::gate;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
-use http::header::{HOST, HeaderValue};
-use http::{HeaderMap, Version};
+use http::header::HOST;
+use http::{HeaderMap, StatusCode, Version};
 
 use super::RequestContext;
-use crate::callers::origin::Cors;
 use crate::metrics::RouteMetrics;
-use crate::problem::{Code, Problem};
-use crate::queue::gate;
+use crate::queue::{QueueState, authorize};
 
 impl RequestContext {
     /// The answer to a request that needs no handler: a preflight of an allowed origin, a request
     /// over the limit, or one without exactly one Host header.
     pub(super) fn refused(&self, request: &Request) -> Option<Response> {
-        if let Some(preflight) = self.cors.as_ref().and_then(Cors::preflight) {
-            return Some(preflight);
+        if self.cors.as_ref().is_some_and(|cors| cors.is_preflight) {
+            return Some(StatusCode::NO_CONTENT.into_response());
         }
         let problem = if self.in_flight.is_none() {
             let retry_after = self.shell.app.retries.schedule_default();
@@ -28,8 +28,8 @@ impl RequestContext {
         };
         // A refusal at the gate names the waiting page.
         let is_gate = self.route.info.is_gate();
-        let room = is_gate.then(|| gate::room_of(&self.shell.app, request.uri().path())).flatten();
-        Some(refusal(&self.route, problem, room))
+        let queue = is_gate.then(|| self.shell.app.at::<QueueState>(request.uri().path()).ok());
+        Some(refusal(&self.route, problem, queue.flatten().as_deref()))
     }
 }
 
@@ -44,7 +44,11 @@ fn has_one_host(headers: &HeaderMap) -> bool {
 pub(super) fn refusal(
     route: &RouteMetrics,
     problem: Problem,
-    room: Option<HeaderValue>,
+    queue: Option<&QueueState>,
 ) -> Response {
-    if route.info.is_gate() { gate::refusal(problem, room) } else { problem.into_response() }
+    if route.info.is_gate() {
+        authorize::response(gate::refusal(problem, queue))
+    } else {
+        problem.into_response()
+    }
 }

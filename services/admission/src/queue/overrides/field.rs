@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::durations::{millis, moment};
 use anteroom_config::Moment;
 use anteroom_core::queue::RULES;
 use anteroom_core::rules::{Kind, Rule, Value};
@@ -10,8 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, SchemaType, Type};
-
-use crate::durations::{millis, moment};
 
 /// The name of a rule here.
 pub fn name(rule: &Rule) -> String {

@@ -10,6 +10,7 @@ pub mod field;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use anteroom_authorize::problem::Problem;
 use anteroom_config::Moment;
 use anteroom_core::queue::{Override, RULES, Rules, State};
 use anteroom_core::rules::{Kind, Relation, Value};
@@ -21,7 +22,6 @@ use utoipa::openapi::{RefOr, schema::KnownFormat, schema::SchemaFormat, schema::
 use utoipa::{PartialSchema, ToSchema};
 
 use self::field::Given;
-use crate::problem::Problem;
 
 /// The field that is no rule.
 const UNTIL: &str = "until";

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anteroom_authorize::durations::{millis, moment};
 use anteroom_core::breaker;
 use anteroom_core::queue::{
     AdaptiveBatch, GoneReason, Inspected, Inspection, Overridden, PlaceRef, Places, RULES, Rules,
@@ -16,7 +17,6 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::durations::{millis, moment};
 use crate::queue::overrides::field;
 use crate::queue::views::queue::QueueView;
 

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Place, Rules, SOONEST_POLL, Snapshot, Standing};
+use anteroom_authorize::durations::{millis, whole_seconds};
+use anteroom_authorize::latest::Seen;
+use anteroom_authorize::queue::QueueState;
+use anteroom_authorize::queue::visits::{Joined, jittered};
+use anteroom_core::queue::{Place, Rules, Snapshot, Standing};
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
@@ -11,9 +15,7 @@ use rand::Rng as _;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::queue::{PausedBy, StateView, opens_in, paused_by};
-use crate::durations::{millis, whole_seconds};
-use crate::latest::Seen;
+use super::queue::{PausedBy, StateView, paused_by};
 
 /// The status of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -100,7 +102,7 @@ impl PlaceQueue {
     /// By the newest snapshot of the queue.
     pub fn new(place: &Place, seen: &Seen<Snapshot>) -> Self {
         let Snapshot { state, reason, rules, .. } = &seen.snapshot;
-        let opens_in = opens_in(seen, rules.opens_at);
+        let opens_in = seen.until(rules.opens_at);
         Self {
             state: (*state).into(),
             paused_by: paused_by(&seen.snapshot),
@@ -166,9 +168,22 @@ impl<'a> PlaceView<'a> {
     }
 }
 
-/// Up to a fifth sooner, so that those who came together do not stay together; never later.
-fn jittered(after: Duration, random: f64) -> Duration {
-    after.mul_f64(1.0 - 0.2 * random).max(SOONEST_POLL)
+/// The place as its holder reads it.
+pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
+    let state = queue.latest.map(|seen| PlaceQueue::new(place, seen));
+    let state = state.unwrap_or_else(|| PlaceQueue::unread(place, &queue.config.rules));
+    // The view takes half of this as its longest delay.
+    PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2, state)
+}
+
+/// The place that a join gave: a new one must be polled soon for the first time.
+pub fn joined_view<'a>(queue: &'a QueueState, joined: &Joined) -> PlaceView<'a> {
+    let mut view = view(queue, &joined.place);
+    if joined.created {
+        let first_poll_ttl = queue.in_force(|rules| rules.first_poll_ttl);
+        view.keep_ms = view.keep_ms.map(|keep| keep.min(millis(first_poll_ttl)));
+    }
+    view
 }
 
 #[cfg(test)]
@@ -183,14 +198,6 @@ mod tests {
         let eta = Duration::from_millis(eta_ms);
         let wait = Wait::Expected { eta, eta_p90: Some(eta * 2) };
         Place { ticket: 10 + position, standing: Standing::Waiting { position, wait } }
-    }
-
-    #[test]
-    fn jitter_only_ever_hastens() {
-        let after = Duration::from_secs(10);
-        assert_eq!(jittered(after, 0.0), after);
-        assert_eq!(jittered(after, 1.0), Duration::from_secs(8));
-        assert_eq!(jittered(SOONEST_POLL, 1.0), SOONEST_POLL);
     }
 
     #[test]

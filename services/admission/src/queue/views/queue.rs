@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::durations::{millis, moment};
+use anteroom_authorize::queue::latest::until;
 use anteroom_core::queue::{Snapshot, State};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::durations::{millis, moment};
-use crate::latest::Seen;
 
 /// The state of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -106,17 +105,6 @@ impl<'a> QueueView<'a> {
             age_ms: millis(age),
         }
     }
-}
-
-/// How long it is until this moment (in seconds since 1970), by the clock of Redis.
-pub fn opens_in(seen: &Seen<Snapshot>, at: Option<u64>) -> Option<Duration> {
-    until(at, &seen.snapshot, seen.age())
-}
-
-/// The same, by a snapshot of this age.
-fn until(at: Option<u64>, snapshot: &Snapshot, age: Duration) -> Option<Duration> {
-    let now = Duration::from_micros(snapshot.store_time_us) + age;
-    Duration::from_secs(at?).checked_sub(now).filter(|left| !left.is_zero())
 }
 
 /// What pauses the queue besides its state, by a snapshot.

@@ -1,17 +1,23 @@
 //! The address of the page: what it says, and how the page names itself.
 
+use std::sync::Arc;
+
+use anteroom_authorize::queue::return_to::with_return_to;
+use anteroom_authorize::queue::state::QueueState;
 use http::Uri;
 
+use super::QueuePage;
 use super::languages::Language;
-use crate::queue::return_to::with_return_to;
-use crate::queue::state::QueueState;
+use crate::app::App;
 
 /// In the address: the visit that was here is over.
 pub const OVER: &str = "over";
 
 /// What the query of the page's address says.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Address {
+    /// What the page there is made of.
+    pub page: Arc<QueuePage>,
     /// Where the visitor wants to go on to, if it may.
     pub return_to: Option<String>,
     /// The language that the visitor chose on the page.
@@ -22,8 +28,9 @@ pub struct Address {
 
 impl Address {
     /// Reads the query of a request. Of a parameter that comes twice the first counts.
-    pub fn of(queue: &QueueState, uri: &Uri) -> Self {
-        let mut address = Self::default();
+    pub fn of(app: &App, queue: &QueueState, uri: &Uri) -> Self {
+        let page = app.page(queue);
+        let mut address = Self { page, return_to: None, language: None, is_over: false };
         let (mut wanted, mut tag) = (None, None);
         for (name, value) in url::form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes())
         {
@@ -35,7 +42,7 @@ impl Address {
             }
         }
         address.return_to = wanted.and_then(|wanted| queue.return_to.parse(&wanted));
-        let mut offered = queue.page.languages.iter();
+        let mut offered = address.page.languages.iter();
         address.language = tag.and_then(|tag| offered.find(|it| it.tag == tag).copied());
         address
     }

@@ -17,6 +17,11 @@ mod views;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use anteroom_authorize::durations::whole_seconds;
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::queue::state::QueueState;
+use anteroom_authorize::queue::visitor::{Held, Visitor};
+use anteroom_authorize::queue::visits;
 use anteroom_config::PageConfig;
 use anteroom_core::queue::{GoneReason, PlaceId};
 use axum::extract::{Request, State};
@@ -29,15 +34,12 @@ use self::assets::Assets;
 use self::languages::Language;
 use self::render::Page;
 use self::views::View;
+use super::caller::ByVisitor;
 use super::calls::{held, is_strong_key};
-use super::views::queue::{StateView, opens_in};
-use super::visitor::{Held, Visitor};
-use super::visits;
+use super::views::place::view;
+use super::views::queue::StateView;
 use crate::app::App;
-use crate::durations::whole_seconds;
 use crate::http::extract::{At, whole_body};
-use crate::problem::{Code, Problem};
-use crate::queue::state::QueueState;
 
 /// What the page of one queue is made of.
 #[derive(Debug)]
@@ -71,12 +73,17 @@ impl QueuePage {
     security((), ("cookie" = [])),
     responses(
         (status = 200, description = "the page", body = String, content_type = "text/html"),
-        (status = "default", description = "a problem", body = crate::problem::ProblemBody<'static>,
+        (status = "default", description = "a problem", body = anteroom_authorize::problem::ProblemBody<'static>,
             content_type = "application/problem+json"),
     ),
 )]
-pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
-    let address = Address::of(&visitor.queue, &uri);
+pub async fn page(
+    State(app): State<Arc<App>>,
+    ByVisitor(visitor): ByVisitor,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let address = Address::of(&app, &visitor.queue, &uri);
     let view = match &visitor.held {
         Held::Valid(_) => look(&visitor, &address).await,
         Held::Nothing | Held::Forged if address.is_over => View::finished(),
@@ -101,18 +108,19 @@ pub async fn page(visitor: Visitor, uri: Uri, headers: HeaderMap) -> Response {
             (String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"),
             (String = "image/png"),
         )),
-        (status = "default", description = "a problem", body = crate::problem::ProblemBody<'static>,
+        (status = "default", description = "a problem", body = anteroom_authorize::problem::ProblemBody<'static>,
             content_type = "application/problem+json"),
     ),
 )]
 pub async fn asset(
+    State(app): State<Arc<App>>,
     At(queue): At<QueueState>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     // The names of files have nothing that is encoded.
     let file = uri.path().rsplit('/').next().unwrap_or_default();
-    queue.page.assets.answer(file, &headers).ok_or_else(|| Problem::new(Code::NOT_FOUND))
+    app.page(&queue).assets.answer(file, &headers).ok_or_else(|| Problem::new(Code::NOT_FOUND))
 }
 
 /// Whether a visitor without a place could join, as far as is known.
@@ -120,7 +128,7 @@ fn without_place(visitor: &Visitor) -> View {
     let view = visitor.queue.latest.map(|seen| {
         let reason = seen.snapshot.reason.clone();
         match StateView::from(seen.snapshot.state) {
-            StateView::Closed => match opens_in(seen, seen.snapshot.rules.joins_at) {
+            StateView::Closed => match seen.until(seen.snapshot.rules.joins_at) {
                 Some(joins_in) => View::not_open(joins_in, reason),
                 None => View::closed(reason),
             },
@@ -136,9 +144,7 @@ async fn look(visitor: &Visitor, address: &Address) -> View {
         visits::place(&visitor.queue, of).await
     };
     match place.await {
-        Ok(place) => {
-            View::place(&visits::view(&visitor.queue, &place), address.return_to.is_some())
-        }
+        Ok(place) => View::place(&view(&visitor.queue, &place), address.return_to.is_some()),
         Err(problem) if problem.code() == Code::PLACE_GONE => {
             View::ended(problem.gone_reason().unwrap_or(GoneReason::Ended))
         }
@@ -161,18 +167,18 @@ async fn look(visitor: &Visitor, address: &Address) -> View {
         (status = 303, description = "done; redirects to the page"),
         (status = "default", description = "the page, or a problem", content(
             (String = "text/html"),
-            (crate::problem::ProblemBody<'static> = "application/problem+json"),
+            (anteroom_authorize::problem::ProblemBody<'static> = "application/problem+json"),
         )),
     ),
 )]
 pub async fn join(
     State(app): State<Arc<App>>,
-    visitor: Visitor,
+    ByVisitor(visitor): ByVisitor,
     uri: Uri,
     request: Request,
 ) -> Result<Response, Problem> {
     visitor.may_change()?;
-    let address = Address::of(&visitor.queue, &uri);
+    let address = Address::of(&app, &visitor.queue, &uri);
     // Takes the dead cookie away; the next press of the button joins.
     if visitor.held == Held::Forged {
         return Ok(back(&visitor, &address, visitor.no_cookie()));
@@ -184,7 +190,7 @@ pub async fn join(
     }
     let joined = match held(&visitor).await {
         Ok(Some(held)) => Ok(held),
-        Ok(None) => visits::join_from(&app, &visitor, form_identity(&visitor, &form))
+        Ok(None) => visits::join_from(&app.process, &visitor, form_identity(&visitor, &form))
             .await
             .map(|joined| (joined, None)),
         Err(problem) if problem.code() == Code::ASSERTION_MISSING => Err(problem),
@@ -192,7 +198,7 @@ pub async fn join(
     };
     match joined {
         Ok((joined, visitor_id)) => {
-            let token = joined.token(&app, &visitor.queue, visitor_id);
+            let token = joined.token(&app.process, &visitor.queue, visitor_id);
             Ok(back(&visitor, &address, Some(visitor.cookie(&token)?)))
         }
         Err(problem) => Ok(match &address.return_to {
@@ -301,7 +307,7 @@ pub fn form_key(body: &[u8]) -> Option<Cow<'_, str>> {
 
 fn answer(visitor: &Visitor, address: &Address, headers: &HeaderMap, view: &View) -> Response {
     let queue = &visitor.queue;
-    let languages = queue.page.languages.as_slice();
+    let languages = address.page.languages.as_slice();
     let preferred = || *Language::preferred(headers, languages);
     let page = Page {
         queue: queue.name(),
@@ -311,7 +317,7 @@ fn answer(visitor: &Visitor, address: &Address, headers: &HeaderMap, view: &View
         claim_ttl: queue.in_force(|rules| rules.claim_ttl),
         action: &address.here(queue.name()),
         return_to: address.return_to.as_deref(),
-        assets: &queue.page.assets,
+        assets: &address.page.assets,
         host: headers.get(HOST).and_then(|host| host.to_str().ok()),
         view,
         is_preview: false,

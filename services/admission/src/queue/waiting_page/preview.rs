@@ -2,7 +2,12 @@
 
 #![expect(unused_qualifications, reason = "the macro of the document writes them")]
 
+use std::sync::Arc;
+
+use anteroom_authorize::problem::{Code, Problem};
+use anteroom_authorize::queue::state::QueueState;
 use anteroom_config::{PAGE_LANGUAGES, PageTheme};
+use axum::extract::State;
 use axum::response::Response;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
@@ -11,12 +16,11 @@ use utoipa::{PartialSchema, ToSchema};
 use super::assets::Assets;
 use super::render::Page;
 use super::views::{self, View};
+use crate::app::App;
 use crate::http::caller::Operator;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
-use crate::problem::{Code, Problem};
 use crate::queue::one_of;
 use crate::queue::problems::PreviewProblems;
-use crate::queue::state::QueueState;
 
 /// Which page to show.
 pub struct Wanted {
@@ -78,13 +82,15 @@ impl ToSchema for LanguageTag {}
     ),
 )]
 pub async fn preview(
+    State(app): State<Arc<App>>,
     Operator { entity: queue, .. }: Operator<QueueState>,
     ParsedQuery(wanted): ParsedQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let reason = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
     let view = View::sample(&wanted.state, reason.as_deref().unwrap_or("We continue at 14:30."));
     let view = view.ok_or_else(|| unknown("state", views::names()))?;
-    let languages = queue.page.languages.as_slice();
+    let page = app.page(&queue);
+    let languages = page.languages.as_slice();
     let language = match &wanted.lang {
         None => languages.first().copied(),
         Some(tag) => languages.iter().find(|language| language.tag == *tag).copied(),

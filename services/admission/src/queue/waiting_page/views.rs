@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use anteroom_authorize::durations::millis;
+use anteroom_authorize::problem::Code;
 use anteroom_core::queue::GoneReason;
 use serde::Deserialize;
 
 use super::languages::Language;
-use crate::durations::millis;
-use crate::problem::Code;
 use crate::queue::views::place::{PlaceView, StatusView};
 use crate::queue::views::queue::{PausedBy, StateView};
 

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use anteroom_authorize::durations::whole_seconds;
 use url::Url;
 
 use super::{Page, escape};
-use crate::durations::whole_seconds;
 use crate::queue::waiting_page::address::OVER;
 use crate::queue::waiting_page::assets::PAGE_SCRIPT;
 

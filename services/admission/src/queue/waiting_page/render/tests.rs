@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anteroom_authorize::problem::Code;
 use anteroom_config::Loader;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
@@ -10,7 +11,6 @@ use super::super::QueuePage;
 use super::super::assets::PAGE_SCRIPT;
 use super::super::views::names;
 use super::*;
-use crate::problem::Code;
 
 const EVIL: &str = "</script><img src=x onerror=\"alert('1')\">&";
 
