@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anteroom_authorize::callers::client_address::Forwarding;
 use anteroom_authorize::problem;
 use anteroom_authorize::problem::retry::PendingRetries;
+use anteroom_authorize::process::{random_secret, secrets};
 use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::{Problem, Process};
 use anteroom_config::{Config, QueueConfig};
@@ -18,9 +19,6 @@ use anteroom_core::queue::AssertionKeys;
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
 use arc_swap::{ArcSwap, Guard};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rand::Rng as _;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -159,17 +157,4 @@ impl LiveConfig {
         problem::set_docs_url(config.admission.docs_url.as_str());
         Self { applications, assertions, pages, in_force, config }
     }
-}
-
-/// The secrets that sign tokens: the configured ones, else this process's own.
-fn secrets<'a>(config: &'a Config, own: &'a SecretString) -> &'a [SecretString] {
-    match config.admission.token_secrets.as_slice() {
-        [] => std::slice::from_ref(own),
-        secrets => secrets,
-    }
-}
-
-/// 256 random bits, as text.
-fn random_secret() -> SecretString {
-    URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 32]>()).into()
 }

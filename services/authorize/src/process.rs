@@ -6,7 +6,10 @@ use anteroom_config::{AllowedOrigin, Config};
 use anteroom_core::queue::TokenKeys;
 use anteroom_core::store::Store;
 use arc_swap::{ArcSwap, Guard};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ipnet::IpNet;
+use rand::Rng as _;
 use secrecy::SecretString;
 
 use crate::callers::client_address::Forwarding;
@@ -64,4 +67,17 @@ impl Settings {
             trusted_proxies: admission.trusted_proxies.clone(),
         }
     }
+}
+
+/// The secrets that sign tokens: the configured ones, else this process's own.
+pub fn secrets<'a>(config: &'a Config, own: &'a SecretString) -> &'a [SecretString] {
+    match config.admission.token_secrets.as_slice() {
+        [] => std::slice::from_ref(own),
+        secrets => secrets,
+    }
+}
+
+/// 256 random bits, as text: the secret of a process without configured ones.
+pub fn random_secret() -> SecretString {
+    URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 32]>()).into()
 }

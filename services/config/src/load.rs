@@ -118,8 +118,10 @@ impl Loader {
 
     fn finish(&self, mut config: Config) -> Result<Config, Fault> {
         config.store.read_secrets()?;
-        if self.service.is_none_or(|service| service == Service::Admission) {
+        if self.service.is_none_or(Service::signs_tokens) {
             config.admission.read_secrets()?;
+        }
+        if self.service.is_none_or(|service| service == Service::Admission) {
             for (name, queue) in &mut config.queues {
                 queue.page.read_pictures(&format!("queues.{name}.page"))?;
             }

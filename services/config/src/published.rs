@@ -57,11 +57,13 @@ impl Accepted {
 /// Where a service listens; all of them when none is named.
 fn ports(config: &Config, service: Option<Service>) -> Vec<SocketAddr> {
     let is_meant = |of: &Service| service.is_none_or(|service| service == *of);
-    let services = [Service::Admission, Service::Scheduler, Service::Issuer].into_iter();
-    let services: Vec<_> = services.filter(is_meant).collect();
+    let services: Vec<_> = Service::ALL.into_iter().filter(is_meant).collect();
     let mut ports: Vec<_> = services.iter().map(|of| config.metrics_listen(*of)).collect();
     if services.contains(&Service::Admission) {
         ports.extend([config.admission.listen, config.admission.service_listen]);
+    }
+    if services.contains(&Service::Envoy) {
+        ports.push(config.envoy.listen);
     }
     ports
 }
@@ -88,6 +90,8 @@ pub(crate) fn check(
         for (name, key) in &config.keys {
             check_digest(&format!("keys.{name}.digest"), key.digest)?;
         }
+    }
+    if service.is_none_or(Service::signs_tokens) {
         let admission = &config.admission;
         let tokens = (&admission.token_secrets, admission.token_secrets_file.as_deref());
         refuse_all(tokens.0, &secrets::key_of(tokens.1, "admission.token_secrets"))?;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::{
     admission::AdmissionConfig,
+    envoy::EnvoyConfig,
     error::Fault,
     issuer::IssuerConfig,
     keys::{self, KeyConfig},
@@ -38,6 +39,8 @@ macro_rules! sections {
             pub scheduler: SchedulerConfig,
             /// The job processor.
             pub issuer: IssuerConfig,
+            /// The gRPC service for Envoy.
+            pub envoy: EnvoyConfig,
             $(
                 #[doc = concat!("`[", stringify!($section), ".NAME]`, by name.")]
                 pub $section: BTreeMap<String, <anteroom_core::$module::$handle as Section>::Table>,
@@ -55,15 +58,16 @@ macro_rules! sections {
             admission: AdmissionConfig,
             scheduler: SchedulerConfig,
             issuer: IssuerConfig,
+            envoy: EnvoyConfig,
             $($section: Tables,)+
         }
 
         impl Sections {
             /// Each entity over the defaults of its kind.
             pub fn typed(self) -> Result<Config, Fault> {
-                let Self { store, log, keys, admission, scheduler, issuer, $($section),+ } = self;
+                let Self { store, log, keys, admission, scheduler, issuer, envoy, $($section),+ } = self;
                 $(let $section = section::read(stringify!($section), $section)?;)+
-                Ok(Config { store, log, keys, admission, scheduler, issuer, $($section),+ })
+                Ok(Config { store, log, keys, admission, scheduler, issuer, envoy, $($section),+ })
             }
         }
 
@@ -108,6 +112,7 @@ impl Config {
             Service::Admission => self.admission.metrics_listen,
             Service::Scheduler => self.scheduler.metrics_listen,
             Service::Issuer => self.issuer.metrics_listen,
+            Service::Envoy => self.envoy.metrics_listen,
         }
     }
 
@@ -117,6 +122,10 @@ impl Config {
         if service == Service::Admission {
             warnings.extend(self.admission.warnings(!self.keys.is_empty()));
             warnings.extend(queue::warning(&self.queues, self.admission.listen));
+        }
+        if service == Service::Envoy {
+            warnings
+                .extend(secrets::weak(&self.admission.token_secrets, "admission.token_secrets"));
         }
         if service == Service::Issuer {
             for (name, event) in &self.events {
@@ -142,6 +151,7 @@ impl Config {
             Service::Admission => keys.extend(self.admission.needs_restart(&running.admission)),
             Service::Scheduler => keys.extend(self.scheduler.needs_restart(&running.scheduler)),
             Service::Issuer => keys.extend(self.issuer.needs_restart(&running.issuer)),
+            Service::Envoy => keys.extend(self.envoy.needs_restart(&running.envoy)),
         }
         keys
     }
@@ -149,7 +159,7 @@ impl Config {
     /// The files with secrets and pictures for a service; for all of them when none is named.
     pub(crate) fn named_files(&self, service: Option<Service>) -> Vec<PathBuf> {
         let mut files = vec![&self.store.password_file];
-        if service.is_none_or(|service| service == Service::Admission) {
+        if service.is_none_or(Service::signs_tokens) {
             files.push(&self.admission.token_secrets_file);
             files.push(&self.admission.identity_secrets_file);
         }
@@ -172,8 +182,17 @@ impl Config {
         }
         queue::check_targets(&self.queues, &self.targets)?;
         self.admission.check()?;
+        self.envoy.check(&self.limits)?;
         if service.is_none_or(|service| service == Service::Admission) {
             self.admission.check_serving(!self.keys.is_empty())?;
+        }
+        if service == Some(Service::Envoy) {
+            Fault::unless(
+                self.queues.is_empty() || !self.admission.token_secrets.is_empty(),
+                "admission.token_secrets",
+                "must not be empty while [queues.*] are declared: anteroom-envoy verifies the \
+                 tokens that admission signs",
+            )?;
         }
         Ok(())
     }

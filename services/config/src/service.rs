@@ -9,15 +9,26 @@ pub enum Service {
     Scheduler,
     /// The job processor.
     Issuer,
+    /// The gRPC service for Envoy.
+    Envoy,
 }
 
 impl Service {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Admission, Self::Scheduler, Self::Issuer, Self::Envoy];
+
+    /// Whether it makes and verifies tokens, so that it needs their secrets.
+    pub(crate) fn signs_tokens(self) -> bool {
+        matches!(self, Self::Admission | Self::Envoy)
+    }
+
     /// The name in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Admission => "admission",
             Self::Scheduler => "scheduler",
             Self::Issuer => "issuer",
+            Self::Envoy => "envoy",
         }
     }
 
@@ -27,6 +38,7 @@ impl Service {
             Self::Admission => "anteroom-admission",
             Self::Scheduler => "anteroom-scheduler",
             Self::Issuer => "anteroom-issuer",
+            Self::Envoy => "anteroom-envoy",
         }
     }
 
@@ -41,6 +53,10 @@ impl Service {
             }
             Self::Issuer => {
                 "The worker of Anteroom's give-aways (events): hands out items to applicants"
+            }
+            Self::Envoy => {
+                "The gRPC server of Anteroom for Envoy: the gateway check (ext_authz) and rate \
+                 limits (RLS)"
             }
         }
     }

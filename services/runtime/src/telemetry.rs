@@ -20,6 +20,8 @@ pub enum PortName {
     Service,
     /// Metrics and probes.
     Metrics,
+    /// Envoy.
+    Grpc,
 }
 
 impl PortName {
@@ -28,6 +30,7 @@ impl PortName {
             Self::Public => "public",
             Self::Service => "service",
             Self::Metrics => "metrics",
+            Self::Grpc => "grpc",
         }
     }
 }

@@ -9,10 +9,11 @@ use tempfile::TempDir;
 
 use crate::{Clock, Redis, Service, binary};
 
-/// The ports of an admission, of a scheduler and of an issuer.
+/// The ports of each service.
 const ADMISSION_PORTS: &[&str] = &["public", "service", "metrics"];
 const SCHEDULER_PORTS: &[&str] = &["metrics"];
 const ISSUER_PORTS: &[&str] = &["metrics"];
+const ENVOY_PORTS: &[&str] = &["grpc", "metrics"];
 
 /// A store and a configuration, on which services are started one by one.
 pub struct Deployment {
@@ -95,6 +96,15 @@ impl Deployment {
         // Only here: programs from before there was an issuer refuse its section.
         program.env("ANTEROOM_ISSUER__METRICS_LISTEN", "127.0.0.1:0");
         self.start(program, ISSUER_PORTS, env).await
+    }
+
+    /// Starts the gRPC service for Envoy.
+    pub async fn envoy(&self) -> Service {
+        let mut program = Command::new(self.program("anteroom-envoy"));
+        // Only here: programs from before there was this service refuse its section.
+        program.env("ANTEROOM_ENVOY__LISTEN", "127.0.0.1:0");
+        program.env("ANTEROOM_ENVOY__METRICS_LISTEN", "127.0.0.1:0");
+        self.start(program, ENVOY_PORTS, &[]).await
     }
 
     /// Starts an admission that may open only so many files and connections.

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use anteroom_authorize::limit::metrics::Counted;
-use anteroom_authorize::limit::state::LimitState;
+use anteroom_authorize::limit::{self, LimitState, Verdict};
 use anteroom_authorize::problem::{Cause, Code, Problem};
-use anteroom_config::LimitWithoutStore;
-use anteroom_core::limit::{Answer, Call, CallError, Check, Checked, Outcome};
+use anteroom_core::limit::{Call, CallError, Check};
 use anteroom_core::store::Error;
 use axum::extract::State;
 use axum::response::Response;
@@ -48,18 +46,16 @@ pub async fn check(
     let (rule, group) = (limit.config.rule(), group.as_deref());
     let check = Check { limit: &limit.name, rule, key: &key, group, cost };
     let call = Call::one(&check, id.as_deref()).map_err(|error| refused(error, false))?;
-    match app.limits.check(call).await {
-        Ok(Answer::Decided { allowed, repeated, checks }) => {
+    match limit::check(&app.limits, call, &[(&limit, cost)]).await? {
+        Verdict::Decided(checks) => {
             let checked = checks.first().ok_or_else(|| Problem::new(Code::INTERNAL))?;
-            limit.metrics.check(counted(cost, checked, allowed, repeated));
             Ok(CheckView::new(limit.config.limit, checked).response(&limit))
         }
-        Ok(Answer::Mismatch) => Err(Problem::new(Code::OPERATION_MISMATCH)),
-        Err(error @ Error::Reply { .. }) => Err(error.into()),
-        Err(error) => {
-            let view = without_store(&app, &limit);
+        Verdict::Degraded { allowed, error } => {
+            let view = without_store(&app, &limit, allowed == [true]);
             Ok(marked(view.response(&limit), view.allowed, &error))
         }
+        Verdict::Mismatch => Err(Problem::new(Code::OPERATION_MISMATCH)),
     }
 }
 
@@ -116,33 +112,28 @@ pub async fn check_several(
         })
         .collect();
     let call = Call::several(&checks, id.as_deref()).map_err(|error| refused(error, true))?;
-    let answer = app.limits.check(call).await;
     let limits: Vec<&LimitState> = limits.iter().map(Arc::as_ref).collect();
-    match answer {
-        Ok(Answer::Decided { allowed, repeated, checks: results }) => {
-            let results = limits.iter().zip(&results).zip(&checks);
-            let views = results.map(|((limit, checked), check)| {
-                limit.metrics.check(counted(check.cost, checked, allowed, repeated));
-                CheckView::new(limit.config.limit, checked)
-            });
+    let costs = checks.iter().map(|check| check.cost);
+    let of: Vec<_> = limits.iter().copied().zip(costs).collect();
+    match limit::check(&app.limits, call, &of).await? {
+        Verdict::Decided(results) => {
+            let results = limits.iter().zip(&results);
+            let views = results.map(|(limit, checked)| CheckView::new(limit.config.limit, checked));
             Ok(ChecksView::new(views.collect()).response(&limits))
         }
-        Ok(Answer::Mismatch) => Err(Problem::new(Code::OPERATION_MISMATCH)),
-        Err(error @ Error::Reply { .. }) => Err(error.into()),
-        Err(error) => {
-            let views = limits.iter().map(|limit| without_store(&app, limit)).collect();
-            let view = ChecksView::new(views);
+        Verdict::Degraded { allowed, error } => {
+            let views = limits.iter().zip(allowed);
+            let views = views.map(|(limit, allowed)| without_store(&app, limit, allowed));
+            let view = ChecksView::new(views.collect());
             Ok(marked(view.response(&limits), view.tightest.allowed, &error))
         }
+        Verdict::Mismatch => Err(Problem::new(Code::OPERATION_MISMATCH)),
     }
 }
 
-/// Answers by `on_store_error`, and counts it. A limit in shadow refuses no call.
-fn without_store(app: &App, limit: &LimitState) -> CheckView {
-    let open = limit.config.on_store_error == LimitWithoutStore::Open || limit.config.shadow;
-    let counted = if open { Counted::DegradedAllowed } else { Counted::DegradedRefused };
-    limit.metrics.check(counted);
-    let wait = (!open).then(|| app.retries.schedule_default());
+/// The answer of one check while Redis is down.
+fn without_store(app: &App, limit: &LimitState, allowed: bool) -> CheckView {
+    let wait = (!allowed).then(|| app.retries.schedule_default());
     CheckView::degraded(limit.config.limit, wait)
 }
 
@@ -153,17 +144,6 @@ fn marked(mut response: Response, allowed: bool, error: &Error) -> Response {
         response.extensions_mut().insert(Cause(error.to_string()));
     }
     response
-}
-
-fn counted(cost: u64, checked: &Checked, call_allowed: bool, repeated: bool) -> Counted {
-    match checked.outcome {
-        _ if repeated => Counted::Repeated,
-        _ if cost == 0 => Counted::CostsNothing,
-        Outcome::Refused => Counted::Refused,
-        Outcome::ShadowRefused => Counted::ShadowRefused,
-        Outcome::Allowed if call_allowed => Counted::Allowed,
-        Outcome::Allowed => Counted::Withheld,
-    }
 }
 
 /// What is wrong with a call, in the words of its body.

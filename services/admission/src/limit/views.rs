@@ -1,21 +1,16 @@
-//! Answers to checks: the body, and the header fields `RateLimit-Policy` and `RateLimit`
-//! (draft-ietf-httpapi-ratelimit-headers-11).
+//! Answers to checks: the body, and the header fields.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use anteroom_authorize::durations::{millis, whole_seconds};
-use anteroom_authorize::limit::state::LimitState;
+use anteroom_authorize::limit::{LIMIT, Left, LimitState, POLICY, policies, remaining};
 use anteroom_core::limit::{Checked, Outcome};
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -87,24 +82,13 @@ impl CheckView {
 
     /// The answer: 200, or 429 with `Retry-After`.
     pub fn response(&self, limit: &LimitState) -> Response {
-        let mut response = response(self.allowed, self.retry_after_ms, serde_json::to_vec(self));
-        let headers = response.headers_mut();
-        headers.insert(POLICY, limit.policy.clone());
-        if self.degraded.is_none() {
-            let mut items = String::with_capacity(64);
-            self.append(&limit.name, &mut items);
-            headers.insert(LIMIT, header(items));
-        }
-        response
+        let body = serde_json::to_vec(self);
+        response(self, body, &[(limit, self.left())])
     }
 
-    /// Appends what is left of the limit, as a list item of `RateLimit`.
-    fn append(&self, name: &str, items: &mut String) {
-        // Of a refusal no later than `Retry-After`, which it must not contradict.
-        let window = if self.allowed { self.reset_ms } else { self.retry_after_ms };
-        let (remaining, seconds) = (self.remaining, window.div_ceil(1_000));
-        // Writing into a String cannot fail.
-        let _ = write!(items, "\"{name}\";r={remaining};t={seconds}");
+    fn left(&self) -> Left {
+        let reset_ms = if self.allowed { self.reset_ms } else { self.retry_after_ms };
+        Left { units: self.remaining, reset: Duration::from_millis(reset_ms) }
     }
 }
 
@@ -120,54 +104,33 @@ impl ChecksView {
         Self { tightest: CheckView { degraded, ..tightest }, results }
     }
 
-    /// The answer: 200, or 429 with `Retry-After`. The fields name each limit once, with the check
-    /// that has the fewest units left.
+    /// The answer: 200, or 429 with `Retry-After`.
     pub fn response(&self, limits: &[&LimitState]) -> Response {
-        let Self { tightest, results } = self;
-        let body = serde_json::to_vec(self);
-        let mut response = response(tightest.allowed, tightest.retry_after_ms, body);
-        let (mut policies, mut items) = (Vec::new(), String::new());
-        for (at, limit) in limits.iter().enumerate() {
-            let same = |other: &LimitState| other.name == limit.name;
-            if limits[..at].iter().any(|other| same(other)) {
-                continue;
-            }
-            let of_it = limits.iter().zip(results).filter(|(other, _)| same(other));
-            let least = of_it.map(|(_, view)| view).min_by_key(|view| view.remaining);
-            policies.push(limit.policy.as_bytes());
-            if let Some(view) = least {
-                if !items.is_empty() {
-                    items.push_str(", ");
-                }
-                view.append(&limit.name, &mut items);
-            }
-        }
-        let headers = response.headers_mut();
-        let policies = HeaderValue::from_bytes(&policies.join(&b", "[..]));
-        headers.insert(POLICY, policies.unwrap_or(HeaderValue::from_static("")));
-        if tightest.degraded.is_none() {
-            headers.insert(LIMIT, header(items));
-        }
-        response
+        let left = self.results.iter().map(CheckView::left);
+        let checks: Vec<_> = limits.iter().copied().zip(left).collect();
+        response(&self.tightest, serde_json::to_vec(self), &checks)
     }
 }
 
-fn response(allowed: bool, retry_after_ms: u64, body: serde_json::Result<Vec<u8>>) -> Response {
+fn response(
+    view: &CheckView,
+    body: serde_json::Result<Vec<u8>>,
+    checks: &[(&LimitState, Left)],
+) -> Response {
     // Flags and numbers only: this cannot fail.
     let mut response = Response::new(Body::from(body.unwrap_or_default()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if !allowed {
-        let after = whole_seconds(Duration::from_millis(retry_after_ms));
+    headers.insert(POLICY, policies(checks.iter().map(|(limit, _)| *limit)));
+    if view.degraded.is_none() {
+        headers.insert(LIMIT, remaining(checks));
+    }
+    if !view.allowed {
+        let after = whole_seconds(Duration::from_millis(view.retry_after_ms));
         headers.insert(RETRY_AFTER, HeaderValue::from(after));
         *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
     }
     response
-}
-
-/// Names and numbers are always a header's.
-fn header(text: String) -> HeaderValue {
-    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Rate limits as the process that answers checks knows them.
 
+mod check;
+mod headers;
 pub mod metrics;
 pub mod state;
 
+pub use check::{Verdict, check};
+pub use headers::{LIMIT, Left, POLICY, policies, remaining};
 pub use state::LimitState;

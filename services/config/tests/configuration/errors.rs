@@ -100,6 +100,11 @@ fn shares_have_their_rule() {
     assert_eq!(line, format!("targets.shop.threshold = 1.5 ({variable}): {rule}"));
 }
 
+/// A descriptor of Envoy, and the limit that it may name.
+fn descriptor(keys: &str) -> String {
+    format!("[limits.login]\nlimit = 5\n[[envoy.descriptors]]\n{keys}")
+}
+
 #[test]
 fn every_rule_has_its_line() {
     let queue = "[queues.concert]\nbatch = 10\n";
@@ -110,7 +115,7 @@ fn every_rule_has_its_line() {
         networks that you need";
     let table: Vec<(String, String)> = vec![
         // Queues.
-        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `queues`, `events`, `pools`, `limits`, `targets`".into()),
+        ("\"\" = 1".into(), "\"\" (FILE): unknown key, expected one of `store`, `log`, `keys`, `admission`, `scheduler`, `issuer`, `envoy`, `queues`, `events`, `pools`, `limits`, `targets`".into()),
         ("[queues.\"a\\u001bb\"]\nbatch = 1".into(), "queues.a\\u{1b}b (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("{queue}capacity = 1_000_000_001"), "queues.concert.capacity = 1000000001 (FILE): must be a whole number from 1 to 1_000_000_000".into()),
         ("[queues.concert]\npace = \"even\"".into(), "queues.concert.capacity: capacity or batch is required".into()),
@@ -227,6 +232,16 @@ fn every_rule_has_its_line() {
         ("[events.coupon]\nallow_private = true".into(), "events.coupon.allow_private (FILE): is for issue = \"webhook\" only".into()),
         ("[events.\"*\"]\nurl = \"https://shop.example\"\n[events.coupon]".into(), "events.coupon.url (FILE, [events.\"*\"]): is for issue = \"webhook\" only".into()),
         ("[events.coupon]\nissue = \"webhook\"\nurl = \"https://shop.example\"\nsecret_file = \"/no/secret\"".into(), "events.coupon.secret_file = \"/no/secret\" (FILE): cannot be read: No such file or directory (os error 2)".into()),
+        ("[envoy]\nlisten = \"127.0.0.1:9093\"".into(), "envoy.metrics_listen = \"127.0.0.1:9093\": must be another port than envoy.listen".into()),
+        ("[envoy]\nmax_message_bytes = 4_095".into(), "envoy.max_message_bytes = 4095 (FILE): must be a whole number from 4_096 to 4_194_304".into()),
+        (descriptor("domain = \"\"\nentries = [{ key = \"path\" }]\nlimit = \"login\""), "envoy.descriptors[0].domain = \"\" (FILE): must not be empty".into()),
+        (descriptor("domain = \"shop\"\nentries = []\nlimit = \"login\""), "envoy.descriptors[0].entries = [] (FILE): must name at least one entry".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"\" }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0].key = \"\" (FILE): must not be empty".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"path\", value = \"/a\", prefix = \"/\" }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0] (FILE): must have a value or a prefix, not both".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimit = \"log-in\""), "envoy.descriptors[0].limit = \"log-in\" (FILE): must be the name of a configured limit: add [limits.NAME], or correct the name".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimit = \"login\"\nkey = \"user\""), "envoy.descriptors[0].key = \"user\" (FILE): must be the key of one of the entries".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimit = \"login\"\ngroup = \"user\""), "envoy.descriptors[0].group = \"user\" (FILE): must be the key of one of the entries".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimits = \"login\""), "envoy.descriptors[0].limits (FILE): unknown key, expected one of `domain`, `entries`, `limit`, `key`, `group`".into()),
         ("[issuer]\nconcurrency = 0".into(), "issuer.concurrency = 0 (FILE): must be a whole number from 1 to 10_000".into()),
         // The store.
         ("[store]\nurl = \"http://redis\"".into(), "store.url = \"http://redis\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
@@ -340,12 +355,12 @@ fn the_environment_is_named_as_the_origin() {
         (
             "ANTEROOM_METRICS__LISTEN",
             "x",
-            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events, pools",
+            "ANTEROOM_METRICS__LISTEN: there is no section \"metrics\", only store, log, keys, admission, scheduler, issuer, envoy, queues, limits, targets, events, pools",
         ),
         (
             "ANTEROOM_FOO__BAR",
             "1",
-            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, issuer, queues, limits, targets, events, pools",
+            "ANTEROOM_FOO__BAR: there is no section \"foo\", only store, log, keys, admission, scheduler, issuer, envoy, queues, limits, targets, events, pools",
         ),
         ("ANTEROOM_STORE__URL__X", "1", "store.url"),
         ("ANTEROOM___STORE", "1", "ANTEROOM___STORE: must be ANTEROOM_<SECTION>__<KEY>"),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::defaults::{self, Key};
 
 /// Keys that files and environments out there use, by section. A new key need not be added here.
-const PROMISED: [(&str, &str); 13] = [
+const PROMISED: [(&str, &str); 14] = [
     (
         "store",
         "url mode nodes sentinel_master username password password_file ca_file connect_timeout \
@@ -32,6 +32,11 @@ const PROMISED: [(&str, &str); 13] = [
     ),
     ("scheduler", "metrics_listen tick sweep_tick snapshot_tick"),
     ("issuer", "metrics_listen concurrency drain_timeout"),
+    (
+        "envoy",
+        "listen metrics_listen max_message_bytes request_timeout drain_delay drain_timeout \
+         descriptors",
+    ),
     (
         "queues.*",
         "capacity batch interval pace claim_ttl session_ttl session_max unproven_ttl \
@@ -98,10 +103,11 @@ fn every_key_has_a_comment_of_its_own() {
 /// So that no operator waits for a change that does not come, or restarts for one that has.
 #[test]
 fn the_keys_that_take_effect_after_a_restart_are_marked() {
-    const OTHER_VALUES: [&str; 9] = [
+    const OTHER_VALUES: [&str; 10] = [
         "true",
         "false",
         "77",
+        "77_777",
         "\"127.0.0.1:7001\"",
         "\"120ms\"",
         "\"20s\"",
@@ -116,6 +122,7 @@ fn the_keys_that_take_effect_after_a_restart_are_marked() {
             "store" | "log" | "admission" => Service::Admission,
             "scheduler" => Service::Scheduler,
             "issuer" => Service::Issuer,
+            "envoy" => Service::Envoy,
             // Entities and keys come and go while a service runs.
             _ => {
                 assert!(!line.needs_restart, "{}.{}", line.section, line.key);

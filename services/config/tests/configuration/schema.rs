@@ -65,6 +65,7 @@ fn of_key(key: &Key) -> Value {
             let of = if key.value.contains('"') { "string" } else { "integer" };
             json!({ "type": "object", "additionalProperties": { "type": of } })
         }
+        Kind::List if key.key == "descriptors" => descriptors(),
         Kind::List => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
         Kind::Duration | Kind::Date | Kind::Text => json!({ "type": "string" }),
     };
@@ -77,6 +78,25 @@ fn of_key(key: &Key) -> Value {
         schema["default"] = serde_json::to_value(&default["it"]).expect("JSON");
     }
     schema
+}
+
+/// The only list of tables.
+fn descriptors() -> Value {
+    let text = json!({ "type": "string" });
+    let entry = json!({
+        "type": "object", "additionalProperties": false, "required": ["key"],
+        "properties": { "key": text, "value": text, "prefix": text },
+        "not": { "required": ["value", "prefix"] },
+    });
+    let descriptor = json!({
+        "type": "object", "additionalProperties": false,
+        "required": ["domain", "entries", "limit"],
+        "properties": {
+            "domain": text, "limit": text, "key": text, "group": text,
+            "entries": { "type": "array", "minItems": 1, "items": entry },
+        },
+    });
+    json!({ "type": "array", "items": descriptor })
 }
 
 /// A number, with the bounds that are numbers too: `1 to 1 000`, `above 0, at most 1`.
@@ -155,6 +175,11 @@ fn what_the_services_refuse_is_invalid() {
         ("[events.e]\nover_apply = 0.5", "/events/e/over_apply"),
         ("[keys.shop]\nrole = \"root\"", "/keys/shop/role"),
         ("[pools.p]\noptions = { small = \"1\" }", "/pools/p/options/small"),
+        ("[[envoy.descriptors]]\ndomain = \"a\"", "/envoy/descriptors/0"),
+        (
+            "[[envoy.descriptors]]\ndomain = \"a\"\nlimit = \"b\"\nentries = []",
+            "/envoy/descriptors/0/entries",
+        ),
     ] {
         let error = is_valid(toml).expect_err(toml);
         assert!(error.starts_with(&format!("{place}: ")), "{toml}: {error}");

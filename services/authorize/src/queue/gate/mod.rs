@@ -20,6 +20,7 @@ use http::{Response, StatusCode};
 
 pub use self::bypassed::BypassedVisits;
 use self::options::{GateOptions, is_navigation, is_preflight};
+pub use self::pass::OWN_HEADERS;
 use self::pass::{BLANK, Pass, REFUSAL, ROOM, blank};
 pub use self::request::GateRequest;
 use super::active_cache::Basis;

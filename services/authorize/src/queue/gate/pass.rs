@@ -17,6 +17,8 @@ const EXPIRES_IN: HeaderName = HeaderName::from_static("x-anteroom-expires-in");
 pub const ROOM: HeaderName = HeaderName::from_static("x-anteroom-room");
 /// The code of the refusal: NGINX drops its body, and has only headers to answer from.
 pub const REFUSAL: HeaderName = HeaderName::from_static("x-anteroom-refusal");
+/// All headers that Anteroom sets at the gate.
+pub const OWN_HEADERS: [HeaderName; 6] = [VISITOR, KIND, PLACE, EXPIRES_IN, ROOM, REFUSAL];
 /// Nothing to say.
 pub const BLANK: HeaderValue = HeaderValue::from_static("");
 
@@ -91,7 +93,7 @@ impl Pass {
 
 /// Says nothing in every header of ours.
 pub fn blank(headers: &mut HeaderMap) {
-    for name in [VISITOR, KIND, PLACE, EXPIRES_IN, ROOM, REFUSAL] {
+    for name in OWN_HEADERS {
         headers.insert(name, BLANK);
     }
 }

@@ -1,0 +1,113 @@
+//! What the protected service must not get from a client.
+
+use anteroom_authorize::queue::gate::OWN_HEADERS;
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, COOKIE};
+
+/// Some services take the host, the path or the method from these, and would serve a request that
+/// was not checked. `proxy` is HTTP_PROXY for CGI (httpoxy).
+const FOREIGN: [&str; 16] = [
+    "x-host",
+    "x-rewrite-url",
+    "x-envoy-original-path",
+    "x-method-override",
+    "x-forwarded-uri",
+    "x-forwarded-method",
+    "x-forwarded-host",
+    "x-forwarded-path",
+    "x-forwarded-prefix",
+    "x-forwarded-server",
+    "x-forwarded-port",
+    "x-real-ip",
+    "forwarded",
+    "proxy",
+    // For Anteroom only.
+    "x-anteroom-gate",
+    "x-anteroom-application",
+];
+/// The same, by how they begin.
+const FOREIGN_PREFIXES: [&str; 2] = ["x-original-", "x-http-"];
+/// What carries a token.
+const TOKEN: &str = "x-anteroom-token";
+
+/// The names of the headers that a request loses on its way to the service. `Cookie` is not among
+/// them: see [`other_cookies`].
+pub fn names(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    headers.iter().filter_map(|(name, value)| {
+        let text = name.as_str();
+        let is_foreign = FOREIGN.contains(&text)
+            || FOREIGN_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
+            || text == TOKEN
+            || OWN_HEADERS.contains(name)
+            || (name == AUTHORIZATION && is_token(value.as_bytes()));
+        is_foreign.then_some(text)
+    })
+}
+
+/// Whether an `Authorization` header carries a token of Anteroom.
+fn is_token(value: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let Some((scheme, token)) = text.split_once(|char: char| !char.is_ascii_graphic()) else {
+        return false;
+    };
+    scheme == "bearer" && token.trim_start().starts_with("art1.")
+}
+
+/// The `Cookie` header without the cookies of Anteroom, if it has one of them.
+pub fn other_cookies(headers: &HeaderMap) -> Option<String> {
+    let lines = headers.get_all(COOKIE).iter();
+    let pairs: Vec<String> = lines
+        .flat_map(|line| line.as_bytes().split(|&byte| byte == b';'))
+        .map(|pair| String::from_utf8_lossy(pair.trim_ascii()).into_owned())
+        .filter(|pair| !pair.is_empty())
+        .collect();
+    let kept: Vec<&str> = pairs.iter().map(String::as_str).filter(|pair| !is_own(pair)).collect();
+    (kept.len() < pairs.len()).then(|| kept.join("; "))
+}
+
+fn is_own(pair: &str) -> bool {
+    let name = ["__Host-", "__Secure-"].iter().find_map(|prefix| pair.strip_prefix(prefix));
+    name.unwrap_or(pair).starts_with("anteroom_")
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderName, HeaderValue};
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn the_service_gets_no_token_and_no_header_of_ours() {
+        let request = headers(&[
+            ("x-anteroom-token", "art1.x"),
+            ("x-anteroom-visitor", "evil"),
+            ("x-original-url", "/other"),
+            ("authorization", "Bearer art1.x"),
+            ("accept", "text/html"),
+        ]);
+        let mut gone: Vec<_> = names(&request).collect();
+        gone.sort_unstable();
+        assert_eq!(
+            gone,
+            ["authorization", "x-anteroom-token", "x-anteroom-visitor", "x-original-url"]
+        );
+        let own = headers(&[("authorization", "Bearer eyJ.own"), ("cookie", "a=b")]);
+        assert_eq!(names(&own).count(), 0, "the service's own");
+    }
+
+    #[test]
+    fn the_cookies_of_the_service_stay() {
+        let kept = |cookie| other_cookies(&headers(&[("cookie", cookie)]));
+        assert_eq!(kept("a=b; session=art1.x"), None);
+        assert_eq!(kept("a=b; __Host-anteroom_shop=art1.x; c=d").as_deref(), Some("a=b; c=d"));
+        assert_eq!(kept("__Secure-anteroom_shop=art1.x").as_deref(), Some(""));
+        assert_eq!(kept("anteroom_shop=art1.x;a=b").as_deref(), Some("a=b"));
+    }
+}
