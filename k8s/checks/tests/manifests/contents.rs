@@ -223,8 +223,8 @@ fn pods_and_autoscalers_refer_to_objects_of_their_overlay() {
     }
 }
 
-/// A changed ConfigMap rolls its pods out, except those that its readers reload. Gateways of the user
-/// watch theirs.
+/// A changed ConfigMap rolls its pods out, except those that its readers reload. Gateways of the
+/// user watch theirs.
 #[test]
 fn what_is_not_reloaded_has_a_hash_in_its_name() {
     let reloaded = [

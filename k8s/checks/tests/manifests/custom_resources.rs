@@ -137,8 +137,8 @@ fn what_a_definition_does_not_name_is_refused() {
     assert_eq!(errors(&unknown).len(), 1, "a kind without a definition");
 }
 
-/// Mistakes in the gateways' resources: the folder's last part, the kind and the name of the object, where the
-/// mistake is, and the value there. `null` is a field that is missing.
+/// Mistakes in the gateways' resources: the folder's last part, the kind and the name of the
+/// object, where the mistake is, and the value there. `null` is a field that is missing.
 fn mistakes() -> Vec<(&'static str, (&'static str, &'static str), &'static str, Value)> {
     let check = ("Middleware", "anteroom-check-concert");
     let private = ("Middleware", "anteroom-private");
@@ -237,9 +237,8 @@ fn each_mistake_in_a_gateways_resource_is_refused() {
     assert!(kinds.iter().eq(all_kinds), "no mistake for one of them: {kinds:?}");
 }
 
-/// The fields of `EnvoyExternalAuthorizationHttpProvider` that are used, with an example of the value
-/// (`istio.io/api` 1.32.0, `mesh/v1alpha1/config.proto`). The mesh configuration is no object, so it
-/// has no definition.
+/// The fields of `EnvoyExternalAuthorizationHttpProvider` in use (`istio.io/api` 1.32.0,
+/// `mesh/v1alpha1/config.proto`). The mesh configuration is no object, so it has no definition.
 #[test]
 fn the_mesh_configuration_has_known_fields_only() {
     let text = fs::read_to_string(k8s().join(ISTIO_GATEWAY).join("mesh-config.yaml")).unwrap();

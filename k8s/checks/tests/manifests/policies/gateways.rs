@@ -1,5 +1,5 @@
-//! The gateways that ask Anteroom themselves, in place of the pod "gate": which path leads where, and
-//! with which check.
+//! The gateways that ask Anteroom themselves, in place of the pod "gate": which path leads where,
+//! and with which check.
 
 use serde_json::{Value, json};
 

@@ -42,8 +42,8 @@ pub fn denied_by_default(objects: &[Value], findings: &mut Findings) {
     }
 }
 
-/// Whether a peer is the pods that ask Anteroom about each request: the gate, or in an overlay without
-/// it a gateway of the user, in another namespace.
+/// Whether a peer is the pods that ask Anteroom about each request: the gate, or in an overlay
+/// without it a gateway of the user, in another namespace.
 fn is_gateway(objects: &[Value], peer: &Value) -> bool {
     if find(objects, "Deployment", "gate").is_some() {
         return *peer
@@ -133,8 +133,8 @@ impl Findings {
     }
 }
 
-/// And so never to the service port. Nothing else is reached from outside. `gateways.rs` checks where
-/// an Ingress leads if there is no gate.
+/// And so never to the service port. Nothing else is reached from outside. `gateways.rs` checks
+/// where an Ingress leads if there is no gate.
 pub fn an_ingress_leads_to_the_gate(objects: &[Value], findings: &mut Findings) {
     let has_gate = find(objects, "Deployment", "gate").is_some();
     let gate = json!({"service": {"name": "gate", "port": {"name": "http"}}});
