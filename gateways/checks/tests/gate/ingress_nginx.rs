@@ -249,7 +249,7 @@ async fn ingress_nginx_replaces_what_a_client_claims() {
     assert_eq!(arrival.place().len(), 40);
     assert!(arrival.header("x-anteroom-token").is_empty(), "{headers}");
 
-    // A client cannot choose the options of the check: with "redirect" NGINX would answer 500.
+    // A client's own options have no effect: with "redirect" NGINX would answer 500.
     let request = client().get(site.url("/seats")).header("x-anteroom-gate", "redirect, join");
     let request = request.header("sec-fetch-mode", "navigate").header("accept", "text/html");
     let answer = Answer::of(request).await;
