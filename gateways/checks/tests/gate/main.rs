@@ -6,6 +6,7 @@ mod attacks;
 mod browser;
 mod caching;
 mod gateway;
+mod ingress_nginx;
 mod joining;
 mod leads;
 mod nginx;

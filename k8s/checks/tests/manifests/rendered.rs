@@ -10,14 +10,18 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 12] = [
     "overlays/dev",
     "overlays/prod",
+    "checks/overlays/envoy-gateway",
     "checks/overlays/hpa-requests",
+    "checks/overlays/ingress-nginx",
+    "checks/overlays/istio",
     "checks/overlays/keda",
     "checks/overlays/loadtest",
     "checks/overlays/plan",
     "checks/overlays/sentinel",
+    "checks/overlays/traefik",
     "checks/overlays/webhook",
 ];
 
@@ -60,6 +64,11 @@ impl Rendered {
     /// Whether it is made of `overlays/dev`, with its secrets that everyone can read.
     pub fn is_development(&self) -> bool {
         ["dev", "loadtest", "plan"].contains(&self.name())
+    }
+
+    /// Whether it has the pod "gate". The components of other gateways remove it.
+    pub fn has_gate(&self) -> bool {
+        self.find("Deployment", "gate").is_some()
     }
 
     pub fn find(&self, kind: &str, name: &str) -> Option<&Value> {
@@ -105,18 +114,31 @@ pub fn containers(workload: &Value) -> impl Iterator<Item = &Value> {
     items(&pod["containers"]).iter().chain(items(&pod["initContainers"]))
 }
 
+/// Puts a value where a pointer leads, also where nothing was.
+pub fn put(object: &mut Value, pointer: &str, value: Value) {
+    let (parent, last) = pointer.rsplit_once('/').unwrap();
+    let parent = object.pointer_mut(parent).unwrap_or_else(|| panic!("nothing at {pointer}"));
+    match parent {
+        Value::Array(values) => values[last.parse::<usize>().unwrap()] = value,
+        _ => parent[last.replace("~1", "/")] = value,
+    }
+}
+
 #[test]
 fn every_component_is_in_an_overlay_that_is_checked() {
-    let kustomizations: Vec<_> = FOLDERS
-        .iter()
-        .map(|folder| fs::read_to_string(k8s().join(folder).join("kustomization.yaml")).unwrap())
-        .collect();
-    let mut components = 0;
-    for entry in fs::read_dir(k8s().join("components")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let line = format!("components/{name}\n");
-        assert!(kustomizations.iter().any(|text| text.contains(&line)), "{name}");
-        components += 1;
+    let read =
+        |folder: &str| fs::read_to_string(k8s().join(folder).join("kustomization.yaml")).unwrap();
+    let names = fs::read_dir(k8s().join("components")).unwrap();
+    let names: Vec<_> = names.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.len() > 5, "only {names:?}");
+    let overlays: Vec<_> = FOLDERS.iter().map(|folder| read(folder)).collect();
+    let components: Vec<_> = names.iter().map(|name| read(&format!("components/{name}"))).collect();
+    for name in names {
+        let in_overlay = format!("components/{name}\n");
+        // A component can include another one.
+        let in_component = format!("  - ../{name}\n");
+        let found = overlays.iter().any(|text| text.contains(&in_overlay))
+            || components.iter().any(|text| text.contains(&in_component));
+        assert!(found, "{name}");
     }
-    assert!(components > 5, "only {components}");
 }

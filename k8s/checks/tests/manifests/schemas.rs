@@ -30,7 +30,7 @@ fn all_overlays_hold_the_schemas_of_every_version() {
         let text = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8(text).unwrap())
     };
-    let foreign: Vec<_> = custom_resources::KINDS.iter().map(|(kind, _)| kind).collect();
+    let foreign: Vec<_> = custom_resources::kinds().collect();
     thread::scope(|scope| {
         for minor in MINORS {
             let (validate, file, foreign) = (&validate, &file, &foreign);

@@ -1,6 +1,7 @@
 //! What every manifest of ours must hold, by checks that are themselves checked: each finds the
 //! violation that is planted for it.
 
+mod gateways;
 mod jobs;
 mod network;
 mod planted;
@@ -19,7 +20,7 @@ use crate::rendered::{all, name_of, of_kind};
 /// Notes what is wrong with the objects of an overlay.
 type Policy = fn(&[Value], &mut Findings);
 
-const POLICIES: [(&str, Policy); 19] = [
+const POLICIES: [(&str, Policy); 24] = [
     ("one namespace", one_namespace),
     ("restricted", pods::restricted),
     ("read-only root", pods::read_only_root),
@@ -29,11 +30,16 @@ const POLICIES: [(&str, Policy); 19] = [
     ("images", pods::images),
     ("denied by default", network::denied_by_default),
     ("protected", network::only_the_gate_reaches_what_is_protected),
+    ("public port", network::the_public_port_is_for_the_gateway),
     ("service port", network::the_service_port_is_for_backends),
     ("metrics port", network::the_metrics_port_is_for_prometheus),
     ("ways out", ways_out::each_names_where_it_leads),
     ("proxies", proxies::none_is_trusted_that_the_user_did_not_name),
     ("ingress", network::an_ingress_leads_to_the_gate),
+    ("checked", gateways::each_route_to_a_service_has_the_check),
+    ("visitors", gateways::only_calls_of_visitors_lead_to_admission),
+    ("headers", gateways::a_clients_own_headers_are_replaced),
+    ("fails closed", gateways::without_an_answer_no_visitor_passes),
     ("services", network::services_lead_to_pods),
     ("rolls", roll_outs::rolls_without_a_gap),
     ("ends in time", roll_outs::ends_in_time),

@@ -42,8 +42,32 @@ pub fn denied_by_default(objects: &[Value], findings: &mut Findings) {
     }
 }
 
+/// Whether a peer is the pods that ask Anteroom about each request: the gate, or in an overlay
+/// without it a gateway of the user, in another namespace.
+fn is_gateway(objects: &[Value], peer: &Value) -> bool {
+    if find(objects, "Deployment", "gate").is_some() {
+        return *peer
+            == json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "gate"}}});
+    }
+    let namespace = &peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"];
+    let pods = peer["podSelector"]["matchLabels"].as_object();
+    namespace.is_string() && pods.is_some_and(|it| !it.is_empty()) && peer["ipBlock"].is_null()
+}
+
+pub fn the_public_port_is_for_the_gateway(objects: &[Value], findings: &mut Findings) {
+    let is = [json!("public"), json!(8080)];
+    let labels = json!({"app.kubernetes.io/name": "admission"});
+    for rule in ingress_rules(objects, &labels) {
+        let ports = items(&rule["ports"]);
+        if ports.is_empty() || ports.iter().any(|port| is.contains(&port["port"])) {
+            let from = items(&rule["from"]);
+            let are_gateways = from.iter().all(|peer| is_gateway(objects, peer));
+            findings.unless(!from.is_empty() && are_gateways, format!("from {}", rule["from"]));
+        }
+    }
+}
+
 pub fn only_the_gate_reaches_what_is_protected(objects: &[Value], findings: &mut Findings) {
-    let gate = json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "gate"}}});
     // The load test measures a service without its gate: the pods that have its label.
     let loadtest = json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "loadtest"}}});
     let protected = json!({"anteroom.dev/protected": "true"});
@@ -56,7 +80,7 @@ pub fn only_the_gate_reaches_what_is_protected(objects: &[Value], findings: &mut
             rules += 1;
             let from = items(&rule["from"]);
             let is_target = labels["anteroom.dev/loadtest-target"] == "true";
-            let may = |peer: &Value| *peer == gate || (is_target && *peer == loadtest);
+            let may = |peer: &Value| is_gateway(objects, peer) || (is_target && *peer == loadtest);
             findings.unless(
                 !from.is_empty() && from.iter().all(may),
                 format!("{labels}: from {}", rule["from"]),
@@ -109,15 +133,17 @@ impl Findings {
     }
 }
 
-/// And so never to the service port. Nothing else is reached from outside.
+/// And so never to the service port. Nothing else is reached from outside. `gateways.rs` checks
+/// where an Ingress leads if there is no gate.
 pub fn an_ingress_leads_to_the_gate(objects: &[Value], findings: &mut Findings) {
+    let has_gate = find(objects, "Deployment", "gate").is_some();
     let gate = json!({"service": {"name": "gate", "port": {"name": "http"}}});
     for ingress in of_kind(objects, "Ingress") {
         let spec = &ingress["spec"];
         let rules = items(&spec["rules"]).iter();
         let paths = rules.flat_map(|rule| items(&rule["http"]["paths"]));
         for backend in paths.map(|path| &path["backend"]) {
-            findings.unless(*backend == gate, format!("{backend}"));
+            findings.unless(*backend == gate || !has_gate, format!("{backend}"));
         }
         findings.unless(spec["defaultBackend"].is_null(), "a default backend");
         findings.unless(!items(&spec["tls"]).is_empty(), "no TLS");

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Findings, POLICIES};
-use crate::rendered::{name_of, rendered};
+use crate::rendered::{name_of, put, rendered};
 
 /// The policy, the overlay, the object, what in it, and what is there instead.
 type Planted = (&'static str, &'static str, (&'static str, &'static str), &'static str, Value);
@@ -12,6 +12,8 @@ type Planted = (&'static str, &'static str, (&'static str, &'static str), &'stat
 const POD: &str = "/spec/template/spec";
 const CONTAINER: &str = "/spec/template/spec/containers/0";
 const FROM_1: &str = "/spec/ingress/1/from/0";
+/// The names of annotations have a slash.
+const NGINX: &str = "nginx.ingress.kubernetes.io~1";
 const BLOCK: &str = "/spec/egress/0/to/0/ipBlock";
 
 fn planted() -> Vec<Planted> {
@@ -38,6 +40,20 @@ fn planted() -> Vec<Planted> {
     let job = ("Job", "loadtest");
     let protected = json!({"matchLabels": {"anteroom.dev/protected": "true"}});
     let loadtest = "ghcr.io/anteroom/anteroom/loadtest:0.0.9";
+    let asks = ("Ingress", "anteroom-protected");
+    let visits = ("Ingress", "anteroom-visitors");
+    let in_nginx =
+        |policy, object, at, value| (policy, "checks/overlays/ingress-nginx", object, at, value);
+    let check = ("Middleware", "anteroom-check-concert");
+    let route = ("IngressRoute", "anteroom");
+    let in_traefik =
+        |policy, object, at, value| (policy, "checks/overlays/traefik", object, at, value);
+    let security = ("SecurityPolicy", "anteroom-protected");
+    let client = ("ClientTrafficPolicy", "anteroom");
+    let in_envoy =
+        |policy, object, at, value| (policy, "checks/overlays/envoy-gateway", object, at, value);
+    let in_istio = |policy, object, at, value| (policy, "checks/overlays/istio", object, at, value);
+    let any_gateway = json!({"namespaceSelector": {}, "podSelector": {"matchLabels": {"a": "b"}}});
     let site = json!("set_real_ip_from 10.0.0.0/8;\n");
     let labels = "/spec/template/metadata/labels";
     let paths = "/spec/rules/0/http/paths/0/backend";
@@ -68,6 +84,56 @@ fn planted() -> Vec<Planted> {
         in_dev("protected", policy("protected"), "/spec/ingress/0/from", any_pod.clone()),
         in_dev("protected", policy("metrics"), "/spec/podSelector", json!({})),
         in_dev("protected", ("Deployment", "concert"), labels, json!({})),
+        in_dev("public port", policy("admission"), "/spec/ingress/0/from", any_pod.clone()),
+        in_traefik(
+            "public port",
+            policy("admission"),
+            "/spec/ingress/0/from/0",
+            any_gateway.clone(),
+        ),
+        in_traefik("protected", policy("protected"), "/spec/ingress/0/from/0", any_gateway),
+        in_envoy("protected", policy("protected"), "/spec/ingress/0/from", json!([])),
+        in_nginx("checked", asks, "NGINX/auth-url", json!("http://admission.a:8080/openapi.json")),
+        in_nginx("checked", asks, "NGINX/auth-url", Value::Null),
+        in_nginx("headers", asks, "NGINX/auth-response-headers", json!("X-Anteroom-Visitor")),
+        in_nginx("headers", asks, "NGINX/auth-proxy-set-headers", Value::Null),
+        in_nginx("fails closed", asks, "NGINX/auth-snippet", json!("return 200;")),
+        in_nginx("fails closed", asks, "NGINX/auth-cache-key", json!("$host")),
+        in_nginx("visitors", visits, "/spec/rules/0/http/paths/0/path", json!("/v1/queues/")),
+        in_nginx(
+            "visitors",
+            visits,
+            "/spec/rules/0/http/paths/0/backend/service/port/name",
+            json!("service"),
+        ),
+        in_traefik("checked", route, "/spec/routes/1/middlewares", json!([])),
+        in_traefik("checked", check, "/spec/forwardAuth", Value::Null),
+        in_traefik("visitors", route, "/spec/routes/0/services/0/port", json!("service")),
+        in_traefik("visitors", route, "/spec/routes/0/match", json!("PathPrefix(`/v1/queues/`)")),
+        in_traefik("headers", check, "/spec/forwardAuth/trustForwardHeader", json!(true)),
+        in_traefik("headers", check, "/spec/forwardAuth/authRequestHeaders", json!([])),
+        in_traefik("headers", check, "/spec/forwardAuth/authResponseHeaders/0", json!("X-A")),
+        in_envoy("checked", security, "/spec/targetRefs/0/name", json!("anteroom-visitors")),
+        in_envoy("checked", security, "/spec/extAuth/http/path", json!("/v1/queues/concert")),
+        in_envoy("fails closed", security, "/spec/extAuth/failOpen", json!(true)),
+        in_envoy("headers", security, "/spec/extAuth/http/headersToBackend/2", json!("a")),
+        in_envoy("headers", security, "/spec/extAuth/headersToExtAuth/0", json!("a")),
+        in_envoy("headers", client, "/spec/headers/earlyRequestHeaders/remove/0", json!("a")),
+        in_envoy("headers", client, "/spec/headers/earlyRequestHeaders/set", json!([])),
+        in_envoy("headers", client, "/spec/path/escapedSlashesAction", json!("KeepUnchanged")),
+        in_envoy(
+            "headers",
+            ("EnvoyExtensionPolicy", "anteroom-protected"),
+            "/spec/lua/0/valueRef/name",
+            json!("other"),
+        ),
+        in_istio("visitors", ("VirtualService", "anteroom"), "/spec/http/1/match", Value::Null),
+        in_istio(
+            "headers",
+            ("VirtualService", "anteroom"),
+            "/spec/http/2/headers/request/remove/0",
+            json!("x-anteroom-visitor"),
+        ),
         in_dev("service port", policy("admission"), "/spec/ingress/1/from", any_pod.clone()),
         in_dev("service port", policy("admission"), "/spec/ingress/0/ports", json!([])),
         in_dev("service port", policy("admission"), FROM_1, backend),
@@ -114,22 +180,14 @@ fn planted() -> Vec<Planted> {
     ]
 }
 
-/// Puts a value where a pointer leads, also where nothing was.
-fn put(object: &mut Value, pointer: &str, value: Value) {
-    let (parent, last) = pointer.rsplit_once('/').unwrap();
-    let parent = object.pointer_mut(parent).unwrap_or_else(|| panic!("nothing at {pointer}"));
-    match parent {
-        Value::Array(values) => values[last.parse::<usize>().unwrap()] = value,
-        _ => parent[last] = value,
-    }
-}
-
 #[test]
 fn each_policy_finds_what_is_planted_for_it() {
     let planted = planted();
+    let annotations = format!("/metadata/annotations/{NGINX}");
     for (policy, overlay, (kind, name), pointer, value) in &planted {
         let mut objects = rendered(overlay).objects.clone();
         let pointer = pointer.replacen("POD", POD, 1);
+        let pointer = pointer.replacen("NGINX/", &annotations, 1);
         let pointer = match pointer.strip_prefix("C/") {
             Some(rest) => format!("{CONTAINER}/{rest}"),
             None => pointer,
