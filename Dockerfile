@@ -23,13 +23,15 @@ WORKDIR /build
 # Names without their addresses: enough for a stack in a log, and a third of the size.
 ENV CARGO_PROFILE_RELEASE_STRIP=debuginfo CARGO_TERM_COLOR=never
 COPY --from=manifests /manifests .
-RUN cargo build --release --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-concert
+RUN cargo build --release --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-envoy \
+    -p anteroom-concert
 
 FROM dependencies AS build
 COPY . .
 # Else they look older than what was built of the stubs.
 RUN find services loadtest -name '*.rs' -exec touch {} + \
-    && cargo build --release --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-concert
+    && cargo build --release --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-envoy \
+    -p anteroom-concert
 
 FROM dependencies AS loadtest-dependencies
 RUN cargo build --release --locked -p anteroom-loadtest
@@ -64,10 +66,11 @@ LABEL org.opencontainers.image.title="anteroom" \
       org.opencontainers.image.version="0.2.0" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /build/target/release/anteroom-admission /build/target/release/anteroom-scheduler \
-     /build/target/release/anteroom-issuer /build/target/release/anteroom-concert /usr/bin/
+     /build/target/release/anteroom-issuer /build/target/release/anteroom-envoy \
+     /build/target/release/anteroom-concert /usr/bin/
 COPY LICENSE /usr/share/doc/anteroom/
 USER 65532:65532
-EXPOSE 8080 8081 8090 9090 9091 9092
+EXPOSE 8080 8081 8090 9001 9090 9091 9092 9093
 STOPSIGNAL SIGTERM
 # No entry point: which program it is says the command.
 CMD ["/usr/bin/anteroom-admission"]

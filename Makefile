@@ -24,9 +24,9 @@ test: ## Runs all tests, after installing the programs that they start
 		scripts/test.sh
 
 docs: ## Tests the documentation; with UPDATE_DOCS=1 writes its generated pages first
-	cargo build --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-concert
+	cargo build --locked -p anteroom-admission -p anteroom-scheduler -p anteroom-issuer -p anteroom-envoy -p anteroom-concert
 	cargo test --locked -p anteroom-config --test configuration is_generated
-	cargo test --locked -p anteroom-admission --lib problem::
+	cargo test --locked -p anteroom-authorize problem::
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \
 		cargo test --locked -p anteroom-admission --test e2e the_documents_are_those_of_the_documentation
 	ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug" \

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use anteroom_testkit::docs;
 
 /// In the order of the page.
-const SERVICES: [&str; 3] = ["admission", "scheduler", "issuer"];
+const SERVICES: [&str; 4] = ["admission", "scheduler", "issuer", "envoy"];
 
 /// The section of the configuration whose keys a HELP text names, by the begin of the metric's
 /// name.
-const SECTIONS: [(&str, &str); 7] = [
+const SECTIONS: [(&str, &str); 8] = [
+    ("anteroom_envoy_", "envoy"),
     ("anteroom_event_", "events.NAME"),
     ("anteroom_limit_", "limits.NAME"),
     ("anteroom_pool_", "pools.NAME"),

@@ -117,6 +117,8 @@ pub struct Scene {
     pub schedulers: Vec<Service>,
     /// One that issues.
     pub issuers: Vec<Service>,
+    /// One that Envoy could call.
+    pub envoys: Vec<Service>,
     /// Scrapes all of them.
     pub prometheus: Prometheus,
     /// When it was all there.
@@ -139,7 +141,8 @@ impl Scene {
         let admissions = vec![deployment.admission().await, deployment.admission().await];
         let schedulers = vec![deployment.scheduler().await, deployment.scheduler().await];
         let issuers = vec![deployment.issuer().await];
-        for service in admissions.iter().chain(&schedulers).chain(&issuers) {
+        let envoys = vec![deployment.envoy().await];
+        for service in admissions.iter().chain(&schedulers).chain(&issuers).chain(&envoys) {
             service.until_ready().await;
         }
         load_codes(&deployment).await;
@@ -150,6 +153,7 @@ impl Scene {
             addresses("admission", &admissions),
             addresses("scheduler", &schedulers),
             addresses("issuer", &issuers),
+            addresses("envoy", &envoys),
         ];
         let jobs =
             jobs.each_ref().map(|(job, all)| (*job, all.iter().map(String::as_str).collect()));
@@ -162,6 +166,7 @@ impl Scene {
             admissions,
             schedulers,
             issuers,
+            envoys,
             prometheus,
             began,
         }

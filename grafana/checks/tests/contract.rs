@@ -39,8 +39,9 @@ async fn pages(scene: &Scene) -> Vec<(&'static str, String)> {
     let admissions = scene.admissions.iter().map(|service| ("admission", service));
     let schedulers = scene.schedulers.iter().map(|service| ("scheduler", service));
     let issuers = scene.issuers.iter().map(|service| ("issuer", service));
+    let envoys = scene.envoys.iter().map(|service| ("envoy", service));
     let mut pages = Vec::new();
-    for (name, service) in admissions.chain(schedulers).chain(issuers) {
+    for (name, service) in admissions.chain(schedulers).chain(issuers).chain(envoys) {
         pages.push((name, service.get("/metrics").await.1));
     }
     pages
