@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anteroom_testkit::{PATIENCE, Process, until_some};
+use anteroom_testkit::{PATIENCE, Process, client, until_some};
 use tempfile::TempDir;
 
 /// One change of an example: a text that it has exactly once, and what replaces it.
@@ -21,6 +21,7 @@ pub enum Program {
     Caddy,
     Haproxy,
     Envoy,
+    Traefik,
 }
 
 impl Program {
@@ -31,6 +32,7 @@ impl Program {
             Self::Caddy => "caddy",
             Self::Haproxy => "haproxy",
             Self::Envoy => "envoy",
+            Self::Traefik => "traefik",
         }
     }
 
@@ -47,6 +49,12 @@ impl Program {
             Self::Caddy => &["Caddyfile", "anteroom.caddy"],
             Self::Haproxy => &["haproxy.cfg", "anteroom.lua"],
             Self::Envoy => &["envoy.yaml", "anteroom.lua"],
+            Self::Traefik => &[
+                "traefik.yaml",
+                "dynamic.yaml",
+                "plugins-local/src/anteroom/.traefik.yml",
+                "plugins-local/src/anteroom/anteroom.go",
+            ],
         }
     }
 
@@ -78,6 +86,11 @@ impl Program {
         is_installed
     }
 
+    /// Whether it can check its files without running them.
+    fn checks(self) -> bool {
+        self != Self::Traefik
+    }
+
     /// Runs the files of a folder, or only checks them.
     fn command(self, folder: &Path, only_checks: bool) -> Command {
         let mut command = Command::new(self.executable().expect("it is installed"));
@@ -103,8 +116,28 @@ impl Program {
                 command.args(["-c", "envoy.yaml", "--mode", mode, "--use-dynamic-base-id"]);
                 command.args(["--concurrency", "2", "-l", "error"]);
             }
+            Self::Traefik => {
+                command.arg("--configFile=traefik.yaml");
+            }
         }
         command
+    }
+
+    /// Whether it serves its example on this port. NGINX writes `pid` once it listens itself; a
+    /// connection proves less, as another process may have the port while the program still tries
+    /// to get it. Traefik listens before it has read its routers, and answers 404; a path that it
+    /// refuses by itself is 400.
+    async fn listens(self, port: u16, pid: &Path) -> bool {
+        match self {
+            Self::Nginx => pid.is_file(),
+            Self::Caddy | Self::Haproxy | Self::Envoy => {
+                TcpStream::connect(("127.0.0.1", port)).is_ok()
+            }
+            Self::Traefik => {
+                let answer = client().get(format!("http://127.0.0.1:{port}/..;/")).send().await;
+                answer.is_ok_and(|answer| answer.status() == 400)
+            }
+        }
     }
 
     /// Whether it complained of its files.
@@ -114,6 +147,7 @@ impl Program {
             Self::Caddy => log.contains("\"level\":\"warn\""),
             Self::Haproxy => log.contains("[WARNING]"),
             Self::Envoy => log.contains("[error]"),
+            Self::Traefik => !log.is_empty(),
         }
     }
 
@@ -143,32 +177,33 @@ impl Gateway {
         // Started as root, NGINX keeps its files as another user.
         fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("permissions");
         write_example(program, folder, edits);
-        let mut check = Process::start(program.command(folder, true));
-        let status = check.exit(PATIENCE).await;
-        let log = check.stderr();
-        if log.contains("ddress already in use") {
-            return None;
+        if program.checks() {
+            let mut check = Process::start(program.command(folder, true));
+            let status = check.exit(PATIENCE).await;
+            let log = check.stderr();
+            if log.contains("ddress already in use") {
+                return None;
+            }
+            let clean = status.success() && !program.complains(&log);
+            assert!(clean, "the example of {program:?} is not clean:\n{log}");
         }
-        let clean = status.success() && !program.complains(&log);
-        assert!(clean, "the example of {program:?} is not clean:\n{log}");
 
-        // NGINX writes this file once it listens itself. A connection proves less: another process
-        // may have the port while the program still tries to get it.
         let pid = folder.join("nginx.pid");
         // The check has left one.
         let _ = fs::remove_file(&pid);
         let mut process = Process::start(program.command(folder, false));
         let listens = until_some("the gateway listens", PATIENCE, || {
-            let ended = process.try_exit().map(|status| format!("{status}: {}", process.stderr()));
-            let listens = match program {
-                Program::Nginx => pid.is_file(),
-                Program::Caddy | Program::Haproxy | Program::Envoy => {
-                    TcpStream::connect(("127.0.0.1", port)).is_ok()
-                }
-            };
-            std::future::ready(ended.map(Err).or(listens.then_some(Ok(()))))
+            let ended = process
+                .try_exit()
+                .map(|status| format!("{status}: {}{}", process.stderr(), process.stdout()));
+            let listens = program.listens(port, &pid);
+            async move { ended.map(Err).or(listens.await.then_some(Ok(()))) }
         })
         .await;
+        if !program.checks() {
+            let log = process.stdout();
+            assert!(!program.complains(&log), "the example of {program:?} is not clean:\n{log}");
+        }
         match listens {
             Ok(()) => Some(Self { _process: process, directory }),
             Err(log) if log.contains("ddress already in use") => None,
@@ -199,6 +234,8 @@ fn write_example(program: Program, folder: &Path, edits: &[Edit<'_>]) {
         }
     }
     for (name, text) in program.files().iter().zip(texts) {
-        fs::write(folder.join(name), text).expect("written");
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("written");
     }
 }

@@ -38,7 +38,7 @@ macro_rules! table {
 }
 
 table! {
-    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy]
+    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy, traefik Traefik]
 
     "A visitor without a place does not pass. A page load is redirected to the waiting page. A script gets 401."
         => nginx::promise_06_without_a_place_no_visitor_passes;

@@ -11,6 +11,8 @@ const SHOW_HOSTS: &str = include_str!("show_hosts.conf");
 const CADDY_SHOWS: &str = include_str!("shows.caddy");
 const HAPROXY_SHOWS: &str = include_str!("shows.haproxy");
 const ENVOY_SHOW: &str = include_str!("shows.envoy");
+const TRAEFIK_SHOWS: &str = include_str!("shows.traefik");
+const TRAEFIK_VIP: &str = include_str!("vip.traefik");
 
 /// Who is where.
 pub struct Wiring<'a> {
@@ -41,6 +43,7 @@ impl Wiring<'_> {
             Program::Caddy => self.caddy(),
             Program::Haproxy => self.haproxy(),
             Program::Envoy => self.envoy(),
+            Program::Traefik => self.traefik(),
         };
         let is_for_nginx = plan.cached || plan.opt_out || plan.without_keepalive;
         assert!(!is_for_nginx || plan.program == Program::Nginx, "only NGINX has it");
@@ -159,6 +162,29 @@ impl Wiring<'_> {
             ],
             join: vec![("value: redirect }", "value: \"redirect, join\" }".to_owned())],
             shows: vec![(open, format!("{shows}{others}{open}"))],
+        }
+    }
+
+    fn traefik(&self) -> Changes {
+        let Self { gate, back, shop, admission, .. } = self;
+        let mut servers = format!("- url: http://{admission}");
+        if let Some(second) = self.second {
+            servers += &format!("\n          - url: http://{second}");
+        }
+        let check = "authorize?on_refusal=redirect\n";
+        let (open, clean) =
+            ("    # CHANGE: what needs no place …", "    # Where each visitor can pass.");
+        let vip = TRAEFIK_VIP.replace("CHECK", &back.to_string());
+        Changes {
+            addresses: vec![
+                (" address: 127.0.0.1:8000", format!(" address: 127.0.0.1:{gate}")),
+                (" address: 127.0.0.1:8079", format!(" address: 127.0.0.1:{back}")),
+                ("http://127.0.0.1:8079/", format!("http://127.0.0.1:{back}/")),
+                ("http://127.0.0.1:3000", format!("http://{shop}")),
+                ("- url: http://127.0.0.1:8080", servers),
+            ],
+            join: vec![(check, check.replace('\n', "&join=1\n"))],
+            shows: vec![(open, format!("{TRAEFIK_SHOWS}{open}")), (clean, format!("{vip}{clean}"))],
         }
     }
 }
