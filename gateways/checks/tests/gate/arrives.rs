@@ -55,6 +55,7 @@ const FOR_SERVICE: &[(&str, &str)] = &[
     ("x-real-ip", "127.0.0.1"),
     ("x-request-id", OWN),
     ("host", "127.0.0.1"),
+    ("upgrade", ""),
     ("connection", ""),
 ];
 /// Set as well, with a test of their own.

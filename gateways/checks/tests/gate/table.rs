@@ -74,6 +74,14 @@ table! {
         => nginx::a_preflight_needs_a_place_unless_it_may_pass;
     "The visitor gets the service's answer unchanged, except for `Cache-Control: private, no-store`."
         => nginx::what_the_service_answers_stays_its_own_but_for_caches;
+    "A WebSocket needs a place at its handshake. Then it carries bytes in both directions."
+        => websocket::a_websocket_needs_a_place;
+    "A request with 100 headers of its own passes, and the service gets all of them."
+        => large::a_request_with_100_headers_passes;
+    "An upload of 10 MB passes unchanged. Without a place it does not reach the service."
+        => large::an_upload_of_10_mb_passes_whole;
+    "If Redis is down, visitors pass as `on_store_error` says: `hold`, `closed`, `open`."
+        => outage::redis_down_admits_as_on_store_error_says;
     "A roll-out of Anteroom under load loses no request."
         => rollout::no_request_is_lost_in_a_roll_out;
 }
