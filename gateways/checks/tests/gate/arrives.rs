@@ -8,7 +8,8 @@ use http::Method;
 use reqwest::Client;
 
 use crate::browser::COOKIE_NAME;
-use crate::gateway::{Gateway, Program, example};
+use crate::gateway::{Gateway, example};
+use crate::program::Program;
 use crate::raw;
 use crate::shop::{Arrival, Shop};
 use crate::site::{Plan, Site};
@@ -156,7 +157,7 @@ async fn behind_a_proxy_that_ends_tls_the_service_gets_the_visitors_scheme_and_a
 async fn promise_6_white_space_before_a_token_hides_it_in_neither_version_of_http() {
     let fast = free_port();
     let name = "        server_name _;\n";
-    let listen = format!("{name}{}\n", http2_listen(fast));
+    let listen = format!("{name}{}\n", http2_listen(fast, ""));
     let edits = &[(name, &*listen)];
     let site = Site::with(Plan { queue: "capacity = 10", edits, ..Plan::default() }).await;
     let token = site.token().await;
@@ -175,7 +176,16 @@ async fn promise_6_white_space_before_a_token_hides_it_in_neither_version_of_htt
                     let before = site.shop.arrivals().len();
                     match version {
                         1 => raw::http1(address, path, &headers).await,
-                        _ => raw::http2(&fast, path, &headers).await,
+                        _ => {
+                            let own = [
+                                (":method", "GET"),
+                                (":scheme", "http"),
+                                (":authority", &*fast),
+                                (":path", path),
+                                headers[0],
+                            ];
+                            raw::http2(&fast, &own).await.expect("an answer");
+                        }
                     }
                     let arrivals = site.shop.arrivals().split_off(before);
                     // What admission reads as the token passes; the open path always does.

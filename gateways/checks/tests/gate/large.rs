@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::browser::AtGate as _;
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::site::Site;
 
 /// Beside those that each client sends.

@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::browser::AtGate as _;
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::site::{Plan, Site};
 
 /// A site whose Redis is down, the token of a visitor that has passed, and of one that waits.

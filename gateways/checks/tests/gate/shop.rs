@@ -73,6 +73,11 @@ impl Shop {
         &self.address
     }
 
+    pub fn port(&self) -> u16 {
+        let (_, port) = self.address.split_once(':').expect("host and port");
+        port.parse().expect("a port")
+    }
+
     /// Everything that has arrived.
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()

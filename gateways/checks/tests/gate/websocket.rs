@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::shop::GREETING;
 use crate::site::Site;
 
