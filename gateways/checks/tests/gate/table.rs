@@ -56,6 +56,12 @@ table! {
         => nginx::the_service_sees_our_headers_and_never_a_client_s;
     "A forged token never passes, and an invalid cookie is removed. The service still gets its own `Authorization` header."
         => nginx::promise_6_a_forged_token_never_passes;
+    "No header in which a client names another host, path, method or address reaches the check or the service."
+        => arrives::no_header_about_the_request_is_a_client_s;
+    "A visitor's token never reaches the service: no header and no cookie of Anteroom. Its own cookies do."
+        => arrives::promise_6_a_visitor_s_token_never_reaches_the_service;
+    "White space before a token does not hide it, over HTTP/1 and HTTP/2."
+        => arrives::promise_6_white_space_before_a_token_hides_it_in_neither_version_of_http;
     "No attack passes: ambiguous paths, false hosts, duplicate headers, headers with underscores."
         => attacks::no_attack_passes;
     "No attack over HTTP/2 passes. There the method, the host and the path are headers."

@@ -98,8 +98,13 @@ impl Wiring<'_> {
         }
         let join = "    #1      \"?join=1\";";
         let (location, server) = ("        # … except what", "    server {\n        # CHANGE");
-        let hosts = SHOW_HOSTS.replace("GATE", &gate.to_string());
-        let (name, of_hosts) = ("        server_name _;\n", "        server_name ~^(?<show_host>");
+        let mut hosts = SHOW_HOSTS.replace("GATE", &gate.to_string());
+        if plan.http2 {
+            let of_hosts = "        server_name ~";
+            let listen = http2_listen(*fast, "");
+            hosts = hosts.replace(of_hosts, &format!("        {listen}\n{of_hosts}"));
+        }
+        let name = "        server_name _;\n";
         Changes {
             addresses,
             join: vec![(join, join.replace('#', ""))],
@@ -107,10 +112,7 @@ impl Wiring<'_> {
                 (location, format!("{SHOWS}\n{location}")),
                 (server, format!("{hosts}\n{server}")),
             ],
-            http2: vec![
-                (name, format!("{name}{}\n", http2_listen(*fast, default))),
-                (of_hosts, format!("{}\n{of_hosts}", http2_listen(*fast, ""))),
-            ],
+            http2: vec![(name, format!("{name}{}\n", http2_listen(*fast, default)))],
         }
     }
 
@@ -219,7 +221,7 @@ impl Wiring<'_> {
 
 /// What lets a server of NGINX take HTTP/2 without TLS on this port; newer versions have a
 /// directive for it.
-pub fn http2_listen(port: u16, default: &str) -> String {
+fn http2_listen(port: u16, default: &str) -> String {
     if Program::nginx_version() < vec![1, 25, 1] {
         format!("listen 127.0.0.1:{port}{default} http2;")
     } else {

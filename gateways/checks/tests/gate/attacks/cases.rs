@@ -220,6 +220,7 @@ pub const CASES: &[Case] = &[
         "GET /seats?join=1",
         &["X-Anteroom-Gate: join, redirect", "Sec-Fetch-Mode: cors", "Accept: */*"],
     ),
+    stranger("a wish to the gate, as a page is opened", "GET /seats", NAVIGATION),
     // --- another queue's part of the site ---
     stranger("a captured name that ends the path", "GET /shows/concert%3f/seats", &[]),
     stranger("a captured name with a query", "GET /shows/concert%3Fx=/seats", &[]),
