@@ -115,7 +115,7 @@ struct Open {
 }
 
 impl Open {
-    async fn start(program: Program) -> Self {
+    async fn start(program: Program, edits: &[(&str, &str)]) -> Self {
         let (admission, shop) = (Shop::start().await, Shop::start().await);
         for _ in 0..5 {
             let [gate, check] = free_ports();
@@ -129,7 +129,7 @@ impl Open {
                 admission: admission.address(),
                 second: None,
             };
-            let edits = wiring.edits(&Plan { program, ..Plan::default() });
+            let edits = wiring.edits(&Plan { program, edits, ..Plan::default() });
             if let Some(_gateway) = Gateway::start(program, gate, &edits).await {
                 let url = format!("http://127.0.0.1:{gate}");
                 return Self { admission, shop, url, _gateway };
@@ -145,7 +145,7 @@ fn names(headers: &[(&'static str, &str)]) -> BTreeSet<&'static str> {
 
 #[tokio::test]
 async fn what_a_client_claims_arrives_nowhere() {
-    let Open { admission, shop, url, _gateway } = Open::start(Program::Nginx).await;
+    let Open { admission, shop, url, _gateway } = Open::start(Program::Nginx, &[]).await;
     let client = client();
     let all: BTreeSet<_> = &names(FOR_SERVICE) | &names(FOR_GATE);
     claim(&client, &format!("{url}/seats?row=1"), all).await;
@@ -162,7 +162,7 @@ async fn what_a_client_claims_arrives_nowhere() {
 
 /// The same of every gateway, which each write more of their own than NGINX does.
 pub async fn no_header_about_the_request_is_a_client_s(program: Program) {
-    let Open { admission, shop, url, _gateway } = Open::start(program).await;
+    let Open { admission, shop, url, _gateway } = Open::start(program, &[]).await;
     let client = client();
     let (service, gate) = (names(FOR_SERVICE), names(FOR_GATE));
     let claimed = |arrival: &Arrival, names: &BTreeSet<&str>| {
@@ -192,6 +192,31 @@ pub async fn no_header_about_the_request_is_a_client_s(program: Program) {
     claimed(check, &gate);
     claim(&client, &format!("{url}/v1/queues/concert/token"), all).await;
     claimed(&admission.last(), &names(FOR_PAGE));
+}
+
+/// The example's lines for another proxy in front are put in force. It passes on what a client
+/// wrote.
+#[tokio::test]
+async fn traefik_behind_a_proxy_takes_the_address_from_it_and_nothing_else() {
+    if !Program::Traefik.is_installed() {
+        return;
+    }
+    let edits = [
+        ("    #forwardedHeaders:\n", "    forwardedHeaders:\n"),
+        ("    #  trustedIPs: [10.0.0.0/8]\n", "      trustedIPs: [127.0.0.1/32]\n"),
+        ("trustForwardHeader: false", "trustForwardHeader: true"),
+    ];
+    let Open { admission, shop, url, _gateway } = Open::start(Program::Traefik, &edits).await;
+    let ask = client().get(format!("{url}/seats?row=1")).header("x-forwarded-for", "203.0.113.9");
+    let ask = ask.header("x-forwarded-method", "OPTIONS").header("x-forwarded-uri", "/public/");
+    assert_eq!(ask.send().await.expect("an answer").status(), 200);
+    let facts = [
+        ("x-forwarded-for", "203.0.113.9, 127.0.0.1"),
+        ("x-forwarded-method", "GET"),
+        ("x-forwarded-uri", "/seats?row=1"),
+    ];
+    arrived(&admission.last(), &facts);
+    arrived(&shop.last(), &[facts[0], ("x-forwarded-method", ""), ("x-forwarded-uri", "")]);
 }
 
 /// Where this server listens is not where the visitor came to.
