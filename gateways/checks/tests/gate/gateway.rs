@@ -2,135 +2,25 @@
 //! and sizes made small enough for a test.
 
 use std::fs::{self, Permissions};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anteroom_testkit::{PATIENCE, Process, until_some};
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
+
+use crate::program::{Program, Run};
 
 /// One change of an example: a text that it has exactly once, and what replaces it.
 pub type Edit<'a> = (&'a str, String);
 
-/// A program that an example is for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Program {
-    #[default]
-    Nginx,
-    Caddy,
-    Haproxy,
-    Envoy,
-}
-
-impl Program {
-    /// Its folder in `gateways/`.
-    fn folder(self) -> &'static str {
-        match self {
-            Self::Nginx => "nginx",
-            Self::Caddy => "caddy",
-            Self::Haproxy => "haproxy",
-            Self::Envoy => "envoy",
-        }
-    }
-
-    /// The files that a user copies.
-    fn files(self) -> &'static [&'static str] {
-        match self {
-            Self::Nginx => &[
-                "nginx.conf",
-                "anteroom-http.conf",
-                "anteroom-server.conf",
-                "anteroom-protect.conf",
-                "anteroom-service.conf",
-            ],
-            Self::Caddy => &["Caddyfile", "anteroom.caddy"],
-            Self::Haproxy => &["haproxy.cfg", "anteroom.lua"],
-            Self::Envoy => &["envoy.yaml", "anteroom.lua"],
-        }
-    }
-
-    /// Where it is: named by a variable, as `make test` does for those that no distribution has, or
-    /// on the PATH, `/usr/sbin` included.
-    fn executable(self) -> Option<PathBuf> {
-        let variable = format!("ANTEROOM_{}_BIN", self.folder().to_uppercase());
-        if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
-            return Some(path.into());
-        }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path);
-        let mut folders = folders.chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-        folders.find_map(|folder| Some(folder.join(self.folder())).filter(|file| file.is_file()))
-    }
-
-    /// Whether it is here. If not, a test of it is passed over with a line that says so; NGINX is
-    /// always needed.
-    pub fn is_installed(self) -> bool {
-        let is_installed = self.executable().is_some();
-        assert!(
-            is_installed || self != Self::Nginx,
-            "no nginx on the PATH: install it (apt-get install nginx-light) or name it in \
-             ANTEROOM_NGINX_BIN"
-        );
-        if !is_installed {
-            eprintln!("skipped: {} is not installed", self.folder());
-        }
-        is_installed
-    }
-
-    /// Runs the files of a folder, or only checks them.
-    fn command(self, folder: &Path, only_checks: bool) -> Command {
-        let mut command = Command::new(self.executable().expect("it is installed"));
-        command.current_dir(folder);
-        match self {
-            Self::Nginx => {
-                command.arg("-p").arg(folder).arg("-c").arg(folder.join("nginx.conf"));
-                // One process, so that nothing outlives the guard.
-                command.args(["-e", "stderr", "-g", "daemon off; master_process off;"]);
-                command.args(only_checks.then_some("-t"));
-            }
-            Self::Caddy => {
-                command.arg(if only_checks { "validate" } else { "run" });
-                command.args(["--config", "Caddyfile", "--adapter", "caddyfile"]);
-                // Where it would keep certificates.
-                command.env("HOME", folder);
-            }
-            Self::Haproxy => {
-                command.arg(if only_checks { "-c" } else { "-db" }).args(["-f", "haproxy.cfg"]);
-            }
-            Self::Envoy => {
-                let mode = if only_checks { "validate" } else { "serve" };
-                command.args(["-c", "envoy.yaml", "--mode", mode, "--use-dynamic-base-id"]);
-                command.args(["--concurrency", "2", "-l", "error"]);
-            }
-        }
-        command
-    }
-
-    /// Whether it complained of its files.
-    fn complains(self, log: &str) -> bool {
-        match self {
-            Self::Nginx => log.contains("[warn]"),
-            Self::Caddy => log.contains("\"level\":\"warn\""),
-            Self::Haproxy => log.contains("[WARNING]"),
-            Self::Envoy => log.contains("[error]"),
-        }
-    }
-
-    /// NGINX's version.
-    pub fn nginx_version() -> Vec<u16> {
-        let executable = Self::Nginx.executable().expect("NGINX is installed");
-        let output = Command::new(executable).arg("-v").output().expect("NGINX runs");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let (_, version) =
-            text.split_once("nginx/").unwrap_or_else(|| panic!("no version: {text}"));
-        version.split(['.', ' ', '\n']).map_while(|number| number.parse().ok()).collect()
-    }
-}
-
 /// A running gateway. It ends with this guard.
 pub struct Gateway {
-    _process: Process,
+    program: Program,
+    port: u16,
+    process: Process,
     directory: TempDir,
 }
 
@@ -138,41 +28,67 @@ impl Gateway {
     /// Copies the example, makes the edits, checks that the program has no complaint, and starts it
     /// on this port. `None` when another process has taken a port meanwhile.
     pub async fn start(program: Program, port: u16, edits: &[Edit<'_>]) -> Option<Self> {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        let folder = directory.path();
-        // Started as root, NGINX keeps its files as another user.
-        fs::set_permissions(folder, Permissions::from_mode(0o755)).expect("permissions");
-        write_example(program, folder, edits);
-        let mut check = Process::start(program.command(folder, true));
-        let status = check.exit(PATIENCE).await;
-        let log = check.stderr();
-        if log.contains("ddress already in use") {
-            return None;
-        }
-        let clean = status.success() && !program.complains(&log);
-        assert!(clean, "the example of {program:?} is not clean:\n{log}");
+        let directory = folder();
+        write_example(program, directory.path(), edits);
+        Self::run(program, port, directory).await
+    }
 
-        // NGINX writes this file once it listens itself. A connection proves less: another process
-        // may have the port while the program still tries to get it.
-        let pid = folder.join("nginx.pid");
-        // The check has left one.
-        let _ = fs::remove_file(&pid);
-        let mut process = Process::start(program.command(folder, false));
-        let listens = until_some("the gateway listens", PATIENCE, || {
-            let ended = process.try_exit().map(|status| format!("{status}: {}", process.stderr()));
-            let listens = match program {
-                Program::Nginx => pid.is_file(),
-                Program::Caddy | Program::Haproxy | Program::Envoy => {
-                    TcpStream::connect(("127.0.0.1", port)).is_ok()
-                }
-            };
-            std::future::ready(ended.map(Err).or(listens.then_some(Ok(()))))
-        })
-        .await;
-        match listens {
-            Ok(()) => Some(Self { _process: process, directory }),
-            Err(log) if log.contains("ddress already in use") => None,
-            Err(log) => panic!("{program:?} ended at once: {log}"),
+    /// The same, of an NGINX with a configuration of its own.
+    pub async fn nginx(port: u16, conf: &str) -> Option<Self> {
+        let directory = folder();
+        fs::write(directory.path().join("nginx.conf"), conf).expect("written");
+        Self::run(Program::Nginx, port, directory).await
+    }
+
+    async fn run(program: Program, port: u16, directory: TempDir) -> Option<Self> {
+        if program.checks() {
+            let mut check = Process::start(program.command(directory.path(), port, Run::Check));
+            let status = check.exit(PATIENCE).await;
+            let log = check.stderr();
+            if log.contains("ddress already in use") {
+                return None;
+            }
+            let clean = status.success() && !program.complains(&log);
+            assert!(clean, "the files of {program:?} are not clean:\n{log}");
+        }
+        let process = program.serve(port, directory.path()).await?;
+        if !program.checks() {
+            let log = process.stdout();
+            assert!(!program.complains(&log), "the files of {program:?} are not clean:\n{log}");
+        }
+        Some(Self { program, port, process, directory })
+    }
+
+    /// Ends it, and starts it again on the same port.
+    pub async fn restart(&mut self) {
+        self.process.term();
+        self.process.exit(PATIENCE).await;
+        // A port without a listener may be lent to a connection that goes elsewhere.
+        let start = async || self.program.serve(self.port, self.directory.path()).await;
+        self.process = until_some("the old port is free", PATIENCE, start).await;
+    }
+
+    /// Puts another port into its files, and makes it read them in its own way while it serves.
+    pub async fn reload(&mut self, old: u16, new: u16) {
+        let (old, new) = (old.to_string(), new.to_string());
+        for name in self.program.files() {
+            let file = self.directory.path().join(name);
+            let text = fs::read_to_string(&file).expect("a file of the example");
+            if text.contains(&old) {
+                fs::write(file, text.replace(&old, &new)).expect("written");
+            }
+        }
+        match self.program {
+            Program::Nginx => self.process.signal(Signal::SIGHUP),
+            Program::Caddy => self.process.signal(Signal::SIGUSR1),
+            Program::Haproxy => self.process.signal(Signal::SIGUSR2),
+            Program::Envoy => {
+                let next = self.program.command(self.directory.path(), self.port, Run::Succeed);
+                let mut before = std::mem::replace(&mut self.process, Process::start(next));
+                before.exit(PATIENCE).await;
+            }
+            // It watches them.
+            Program::Traefik => {}
         }
     }
 
@@ -180,6 +96,35 @@ impl Gateway {
     pub fn access_log(&self) -> String {
         fs::read_to_string(self.directory.path().join("access.log")).unwrap_or_default()
     }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        match self.program {
+            // The workers of a master end with it, but outlive one that is killed.
+            Program::Nginx | Program::Haproxy => {
+                self.process.term();
+                let end = Instant::now() + PATIENCE;
+                while self.process.try_exit().is_none() && Instant::now() < end {
+                    thread::sleep(Duration::from_millis(2));
+                }
+            }
+            // It leaves a file in the memory that it shares with its successor.
+            Program::Envoy => {
+                let name = format!("/dev/shm/envoy_shared_memory_{}0", self.port);
+                let _ = fs::remove_file(name);
+            }
+            Program::Caddy | Program::Traefik => {}
+        }
+    }
+}
+
+fn folder() -> TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // Started as root, NGINX keeps its files as another user.
+    let open = Permissions::from_mode(0o755);
+    fs::set_permissions(directory.path(), open).expect("permissions");
+    directory
 }
 
 /// The text of one of an example's files.
@@ -199,6 +144,8 @@ fn write_example(program: Program, folder: &Path, edits: &[Edit<'_>]) {
         }
     }
     for (name, text) in program.files().iter().zip(texts) {
-        fs::write(folder.join(name), text).expect("written");
+        let file = folder.join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("written");
     }
 }

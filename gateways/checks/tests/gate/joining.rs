@@ -7,7 +7,7 @@ use http::Method;
 use reqwest::Client;
 
 use crate::browser::{AtGate, COOKIE_NAME};
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::site::{Plan, Site};
 
 /// The queue's cookie as an answer sets it.

@@ -6,7 +6,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::browser::{AtGate, COOKIE_NAME};
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::site::{Plan, Site};
 
 const ROOM: &str = "/queues/concert?return_to=%2Fseats";

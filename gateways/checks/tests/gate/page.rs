@@ -4,7 +4,7 @@ use anteroom_testkit::{Answer, Chromium, PATIENCE, until, until_some};
 use http::Method;
 
 use crate::browser::{AtGate, Browser};
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::shop::CROWDS_THE_JAR;
 use crate::site::{Plan, Site};
 

@@ -27,11 +27,11 @@ const GOAWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// HTTP/2 without TLS (RFC 9113). Returns when the answer has ended.
-pub async fn http2(address: &str, path: &str, headers: Headers<'_>) {
+/// HTTP/2 without TLS (RFC 9113), with headers that may be none. Returns the status when the answer
+/// has ended; nothing if the server refuses the request or the connection.
+pub async fn http2(address: &str, headers: Headers<'_>) -> Option<u16> {
     let mut block = Vec::new();
-    let own = [(":method", "GET"), (":scheme", "http"), (":authority", address), (":path", path)];
-    for (name, value) in own.iter().chain(headers) {
+    for (name, value) in headers {
         // A literal that is not indexed, with its name in full (RFC 7541, 6.2.2).
         block.push(0);
         for text in [name, value] {
@@ -45,21 +45,60 @@ pub async fn http2(address: &str, path: &str, headers: Headers<'_>) {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.write_all(&bytes).await.expect("sent");
     let answer = async {
+        let mut found = None;
         loop {
             let mut head = [0; 9];
-            stream.read_exact(&mut head).await.expect("a frame");
+            // An end without an answer is a refusal.
+            stream.read_exact(&mut head).await.ok()?;
             let [a, b, c, kind, flags, ..] = head;
             let size = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-            stream.read_exact(&mut vec![0; size]).await.expect("what the frame holds");
+            let mut payload = vec![0; size];
+            stream.read_exact(&mut payload).await.ok()?;
+            if kind == HEADERS && found.is_none() {
+                found = Some(status(&payload));
+            }
             match kind {
-                DATA | HEADERS if flags & END_STREAM != 0 => break,
-                RST_STREAM => break,
-                GOAWAY => panic!("the connection is refused"),
+                DATA | HEADERS if flags & END_STREAM != 0 => return found,
+                RST_STREAM | GOAWAY => return found,
                 _ => {}
             }
         }
     };
-    tokio::time::timeout(PATIENCE, answer).await.expect("in time");
+    tokio::time::timeout(PATIENCE, answer).await.expect("in time")
+}
+
+/// The status, which is the first header of an answer (RFC 7541, 6 and appendix A).
+fn status(block: &[u8]) -> u16 {
+    const INDEXED: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
+    // Changes of the table's size may come first.
+    let at = block.iter().position(|byte| byte >> 5 != 1).expect("a header");
+    match block[at..] {
+        [first @ 0x88..=0x8e, ..] => INDEXED[usize::from(first - 0x88)],
+        [0x08..=0x0e | 0x48..=0x4e, 3, a, b, c, ..] => digits(&[a, b, c]),
+        // Digits in Huffman's code (appendix B): 0 to 2 have five bits, the others six.
+        [0x08..=0x0e | 0x48..=0x4e, size, ..] if size > 0x80 => {
+            let end = at + 2 + usize::from(size - 0x80);
+            let bits: Vec<u8> = block[at + 2..end]
+                .iter()
+                .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1))
+                .collect();
+            let number = |bits: &[u8]| bits.iter().fold(0, |sum, bit| sum << 1 | bit);
+            let (mut rest, mut text) = (&bits[..], Vec::new());
+            while text.len() < 3 {
+                let short = number(&rest[..5]);
+                let (digit, size) =
+                    if short < 3 { (short, 5) } else { (number(&rest[..6]) - 0x16, 6) };
+                text.push(b'0' + digit);
+                rest = &rest[size..];
+            }
+            digits(&text)
+        }
+        _ => panic!("no status: {block:02x?}"),
+    }
+}
+
+fn digits(text: &[u8]) -> u16 {
+    std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).expect("a number")
 }
 
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {

@@ -9,7 +9,7 @@ use http::Method;
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::site::{Plan, Site};
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
@@ -20,31 +20,31 @@ const MANY: usize = 200;
 
 /// What the workers have done, and whether they are to stop.
 #[derive(Default)]
-struct Load {
-    answered: AtomicUsize,
-    over: AtomicBool,
+pub struct Load {
+    pub answered: AtomicUsize,
+    pub over: AtomicBool,
 }
 
 impl Load {
     /// Between two requests of one client.
-    async fn think() {
+    pub async fn think() {
         let pause = rand::rng().random_range(1..20);
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }
 
+    /// Waits for so many more answers.
+    pub async fn answers(&self, more: usize) {
+        let before = self.answered.load(Relaxed);
+        until("there is load", 2 * PATIENCE, async || self.answered.load(Relaxed) >= before + more)
+            .await;
+    }
+
     /// Ends `admission` in the middle of the load, and the load some time after it.
     async fn survives(self: Arc<Self>, mut admission: Service, mut workers: JoinSet<()>) {
-        let answered = async |more: usize| {
-            let before = self.answered.load(Relaxed);
-            until("there is load", 2 * PATIENCE, async || {
-                self.answered.load(Relaxed) >= before + more
-            })
-            .await;
-        };
-        answered(MANY).await;
+        self.answers(MANY).await;
         admission.process.term();
         assert_eq!(admission.process.exit(2 * PATIENCE).await.code(), Some(0));
-        answered(MANY).await;
+        self.answers(MANY).await;
         self.over.store(true, Relaxed);
         while let Some(ended) = workers.join_next().await {
             ended.expect("each request had its answer");

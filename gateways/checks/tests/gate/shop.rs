@@ -6,9 +6,15 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{Html, IntoResponse as _, Response};
+use http::header::UPGRADE;
 use http::{HeaderMap, Method};
+use hyper::server::conn::http1;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
@@ -49,13 +55,27 @@ impl Shop {
         let arrivals = Arrivals::default();
         let router = Router::new().fallback(answer).with_state(arrivals.clone());
         let task = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("serves until the test ends");
+            let mut connections = JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let service = TowerToHyperService::new(router.clone());
+                let mut server = http1::Builder::new();
+                // A gateway adds its own to those of a client.
+                let server =
+                    server.max_headers(200).serve_connection(TokioIo::new(stream), service);
+                connections.spawn(server.with_upgrades());
+            }
         });
         Self { address, arrivals, task }
     }
 
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    pub fn port(&self) -> u16 {
+        let (_, port) = self.address.split_once(':').expect("host and port");
+        port.parse().expect("a port")
     }
 
     /// Everything that has arrived.
@@ -83,9 +103,24 @@ for (let i = 0; i < 400; i++) document.cookie = `crowd${i}=1; Path=/; Secure; Ma
 location.replace("/queues/concert");
 </script>"#;
 
+/// The first thing that a WebSocket says, before it returns each byte that comes.
+pub const GREETING: &str = "open";
+
+/// What has become of a connection that was a request for a WebSocket.
+async fn echo(upgrade: OnUpgrade) {
+    let socket = TokioIo::new(upgrade.await.expect("a WebSocket"));
+    let (mut reads, mut writes) = tokio::io::split(socket);
+    if writes.write_all(GREETING.as_bytes()).await.is_ok() {
+        // Until the client ends it.
+        let _ = tokio::io::copy(&mut reads, &mut writes).await;
+    }
+}
+
 /// Careless on purpose: everything may be cached publicly, with a session's cookie on it.
 /// `/answers/STATUS` answers that status.
-async fn answer(State(arrivals): State<Arrivals>, request: Request) -> Response {
+async fn answer(State(arrivals): State<Arrivals>, mut request: Request) -> Response {
+    let is_socket = request.headers().get(UPGRADE).is_some_and(|to| to == "websocket");
+    let upgrade = is_socket.then(|| hyper::upgrade::on(&mut request));
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 16 << 20).await.expect("the whole body");
     let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
@@ -99,6 +134,17 @@ async fn answer(State(arrivals): State<Arrivals>, request: Request) -> Response 
         arrivals.push(Arrival { method: parts.method, path, headers: parts.headers, body });
         arrivals.len()
     };
+    if let Some(upgrade) = upgrade {
+        tokio::spawn(echo(upgrade));
+        return Response::builder()
+            .status(101)
+            .header("connection", "upgrade")
+            .header("upgrade", "websocket")
+            // The answer to the key of the standard's example (RFC 6455, 1.3).
+            .header("sec-websocket-accept", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+            .body(Body::empty())
+            .expect("an answer");
+    }
     let visitor = visitor.as_ref().and_then(|visitor| visitor.to_str().ok()).unwrap_or("unknown");
     Response::builder()
         .status(status.unwrap_or(200))

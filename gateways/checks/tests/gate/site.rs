@@ -1,13 +1,14 @@
 //! A whole site: a gateway with the files of its example, Anteroom behind it, the service that it
 //! protects.
 
-use anteroom_testkit::{Answer, Anteroom, Service, client, free_port};
+use anteroom_testkit::{Answer, Anteroom, Service, client, free_port, free_ports};
 use http::Method;
 use reqwest::Client;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::gateway::{Gateway, Program};
+use crate::gateway::Gateway;
+use crate::program::Program;
 use crate::shop::Shop;
 use crate::wiring::Wiring;
 
@@ -26,6 +27,8 @@ pub struct Plan<'a> {
     pub opt_out: bool,
     /// Caches stand in front of everything, and between the gate and admission.
     pub cached: bool,
+    /// The gateway speaks HTTP/2 without TLS too.
+    pub http2: bool,
     /// More of the site has queues of its own, whose names the gateway takes from the request.
     pub several_queues: bool,
     /// More changes of the example, such as of sizes that are too large to be reached by a test:
@@ -42,8 +45,12 @@ pub struct Site {
     pub anteroom: Anteroom,
     pub shop: Shop,
     pub gateway: Gateway,
+    /// The caches, where there are some.
+    _caches: Option<Gateway>,
     /// Where visitors come in.
     pub url: String,
+    /// Host and port where HTTP/2 does.
+    pub fast: String,
     pub client: Client,
     /// The second admission, where there is one.
     pub second: Option<Service>,
@@ -72,7 +79,9 @@ impl Site {
     }
 
     async fn attempt(plan: &Plan<'_>) -> Option<Self> {
-        let [gate, front, back] = [free_port(), free_port(), free_port()];
+        let [gate, check, front, back] = free_ports();
+        // An NGINX before 1.25.1 has one version of HTTP for each port.
+        let fast = if plan.program == Program::Nginx { free_port() } else { gate };
         let public = if plan.cached { front } else { gate };
         let url = format!("http://127.0.0.1:{public}");
         let queues = format!(
@@ -86,6 +95,8 @@ impl Site {
         let second = if plan.twice { Some(anteroom.deployment.admission().await) } else { None };
         let wiring = Wiring {
             gate,
+            fast,
+            check,
             front,
             back,
             shop: shop.address(),
@@ -93,7 +104,10 @@ impl Site {
             second: second.as_ref().map(|second| second.address("public")),
         };
         let gateway = Gateway::start(plan.program, gate, &wiring.edits(plan)).await?;
-        let site = Self { anteroom, shop, gateway, url, client: client(), second };
+        let _caches =
+            if plan.cached { Some(Gateway::nginx(front, &wiring.caches()).await?) } else { None };
+        let fast = format!("127.0.0.1:{fast}");
+        let site = Self { anteroom, shop, gateway, _caches, url, fast, client: client(), second };
         for admission in [&site.anteroom.admission].into_iter().chain(&site.second) {
             admission.until_ready().await;
         }

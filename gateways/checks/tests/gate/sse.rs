@@ -8,7 +8,7 @@ use reqwest::Response;
 use serde_json::Value;
 
 use crate::browser::Browser;
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::site::{Plan, Site};
 
 const EVENTS: &str = "/v1/queues/concert/token/events";

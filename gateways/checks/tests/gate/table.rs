@@ -8,13 +8,19 @@ use anteroom_testkit::repository;
 macro_rules! table {
     (
         [$($module:ident $program:ident),*]
-        $($title:literal => $file:ident::$case:ident;)*
+        $($title:literal => $file:ident::$case:ident
+            $(, no in $gateway:ident: $guide:literal)*;)*
     ) => {
         /// The names of the gateways.
         const GATEWAYS: &[&str] = &[$(stringify!($module)),*];
-        /// Title, module and name of each case.
-        const ROWS: &[(&str, &str, &str)] =
-            &[$(($title, stringify!($file), stringify!($case)),)*];
+        /// Title, module and name of each case, and which gateways do not meet it: the part of the
+        /// guide that says why.
+        const ROWS: &[(&str, &str, &str, &[(&str, &str)])] = &[$((
+            $title,
+            stringify!($file),
+            stringify!($case),
+            &[$((stringify!($gateway), $guide)),*],
+        ),)*];
 
         table!(@ [$($module $program),*] [$($file::$case),*]);
     };
@@ -24,7 +30,7 @@ macro_rules! table {
     };
     (@ $module:ident $program:ident [$($file:ident::$case:ident),*]) => {
         mod $module {
-            use crate::gateway::Program;
+            use crate::program::Program;
 
             $(#[tokio::test]
             async fn $case() {
@@ -38,7 +44,7 @@ macro_rules! table {
 }
 
 table! {
-    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy]
+    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy, traefik Traefik]
 
     "A visitor without a place does not pass. A page load is redirected to the waiting page. A script gets 401."
         => nginx::promise_06_without_a_place_no_visitor_passes;
@@ -50,8 +56,16 @@ table! {
         => nginx::the_service_sees_our_headers_and_never_a_client_s;
     "A forged token never passes, and an invalid cookie is removed. The service still gets its own `Authorization` header."
         => nginx::promise_6_a_forged_token_never_passes;
+    "No header in which a client names another host, path, method or address reaches the check or the service."
+        => arrives::no_header_about_the_request_is_a_client_s;
+    "A visitor's token never reaches the service: no header and no cookie of Anteroom. Its own cookies do."
+        => arrives::promise_6_a_visitor_s_token_never_reaches_the_service;
+    "White space before a token does not hide it, over HTTP/1 and HTTP/2."
+        => arrives::promise_6_white_space_before_a_token_hides_it_in_neither_version_of_http;
     "No attack passes: ambiguous paths, false hosts, duplicate headers, headers with underscores."
         => attacks::no_attack_passes;
+    "No attack over HTTP/2 passes. There the method, the host and the path are headers."
+        => attacks::no_attack_over_http2_passes;
     "If Anteroom is down or does not answer, the visitor gets 503, and no visitor passes."
         => nginx::admission_down_lets_no_visitor_pass;
     "The gateway check and the service port cannot be called from outside."
@@ -74,8 +88,31 @@ table! {
         => nginx::a_preflight_needs_a_place_unless_it_may_pass;
     "The visitor gets the service's answer unchanged, except for `Cache-Control: private, no-store`."
         => nginx::what_the_service_answers_stays_its_own_but_for_caches;
+    "A WebSocket needs a place at its handshake. Then it carries bytes in both directions."
+        => websocket::a_websocket_needs_a_place;
+    "A request with 100 headers of its own passes, and the service gets all of them."
+        => large::a_request_with_100_headers_passes;
+    "An upload of 10 MB passes unchanged. Without a place it does not reach the service."
+        => large::an_upload_of_10_mb_passes_whole;
+    "If Redis is down, visitors pass as `on_store_error` says: `hold`, `closed`, `open`."
+        => outage::redis_down_admits_as_on_store_error_says;
+    "A cache that obeys `Cache-Control`, in front of the gateway or behind it, keeps the open paths."
+        => caching::the_caches_keep_what_they_may;
+    "Such a cache gives no visitor the cookie or the place of another."
+        => caching::no_visitor_gets_another_s_cookie_or_place;
+    "Such a cache lets no visitor pass with the pass of another."
+        => caching::no_visitor_passes_by_another_s_pass;
+    "With `join=1`, such a cache gives no visitor the place of another."
+        => caching::a_join_at_the_gate_is_for_one_visitor;
+    "The calls that its guide makes with `curl` print what the guide says."
+        => guide::the_calls_of_the_guide_print_what_it_says;
     "A roll-out of Anteroom under load loses no request."
         => rollout::no_request_is_lost_in_a_roll_out;
+    "The gateway is restarted under load. No visitor passes without a place, and each place stays."
+        => restart::places_survive_a_restart_of_the_gateway;
+    "The gateway reads changed files under load, without a lost request."
+        => restart::no_request_is_lost_when_the_gateway_reads_changed_files,
+            no in caddy: "caddy.md#known-pitfalls";
 }
 
 /// The page of the documentation.
@@ -83,18 +120,25 @@ fn page() -> String {
     let mut page = String::from(
         "# What each gateway does\n\nThis page compares the examples for gateways in `gateways/`. It is for operators who \
          choose one, and for reviewers. It is\ngenerated: each cell is a test that runs the example with the real program \
-         in front of a real Anteroom.\n\n| case |",
+         in front of a real Anteroom. A \"no\" links\nto the reason.\n\n| case |",
     );
     for name in GATEWAYS {
         let _ = write!(page, " {name} |");
     }
     page.push_str("\n|---|");
     page.push_str(&"---|".repeat(GATEWAYS.len()));
-    for (title, ..) in ROWS {
-        let _ = write!(page, "\n| {title} |{}", " yes |".repeat(GATEWAYS.len()));
+    for (title, _, _, exceptions) in ROWS {
+        let _ = write!(page, "\n| {title} |");
+        for gateway in GATEWAYS {
+            let exception = exceptions.iter().find(|(name, _)| name == gateway);
+            let _ = match exception {
+                Some((_, guide)) => write!(page, " [no](../how-to/integrate/{guide}) |"),
+                None => write!(page, " yes |"),
+            };
+        }
     }
     page.push('\n');
-    let tests = ROWS.iter().map(|(_, file, case)| format!("gate::{file}::{case}"));
+    let tests = ROWS.iter().map(|(_, file, case, _)| format!("gate::{file}::{case}"));
     let _ = writeln!(page, "\n<!-- shown by: {} -->", tests.collect::<Vec<_>>().join(", "));
     page
 }

@@ -1,21 +1,29 @@
 //! What the tests change of an example: addresses, and what a user may change.
 
-use crate::gateway::{Edit, Program};
+use crate::gateway::Edit;
+use crate::program::Program;
 use crate::site::Plan;
 
-/// A cache that keeps all it may: only `Cache-Control` stops it.
+/// Caches that keep all they may, as an NGINX of their own: only `Cache-Control` stops them.
 const CACHING: &str = include_str!("caching.conf");
 /// Parts of the site with queues of their own, as a user adds them: by the path, and by the host.
 const SHOWS: &str = include_str!("shows.conf");
 const SHOW_HOSTS: &str = include_str!("show_hosts.conf");
+const CADDY_HTTP2: &str = "\tadmin off\n\tservers {\n\t\tprotocols h1 h2 h2c\n\t}\n";
 const CADDY_SHOWS: &str = include_str!("shows.caddy");
 const HAPROXY_SHOWS: &str = include_str!("shows.haproxy");
 const ENVOY_SHOW: &str = include_str!("shows.envoy");
+const TRAEFIK_SHOWS: &str = include_str!("shows.traefik");
+const TRAEFIK_VIP: &str = include_str!("vip.traefik");
 
 /// Who is where.
 pub struct Wiring<'a> {
-    /// The port of the gateway, of a cache in front of it, and of one behind it.
+    /// The ports of the gateway: for visitors, for HTTP/2 where that has one of its own, and for
+    /// its own calls where it makes them to itself.
     pub gate: u16,
+    pub fast: u16,
+    pub check: u16,
+    /// The ports of the caches, in front of the gateway and behind it.
     pub front: u16,
     pub back: u16,
     pub shop: &'a str,
@@ -31,6 +39,8 @@ struct Changes {
     join: Vec<Edit<'static>>,
     /// So that more of the site has queues of its own.
     shows: Vec<Edit<'static>>,
+    /// So that it speaks HTTP/2 without TLS.
+    http2: Vec<Edit<'static>>,
 }
 
 impl Wiring<'_> {
@@ -38,22 +48,37 @@ impl Wiring<'_> {
     pub fn edits<'a>(&self, plan: &Plan<'a>) -> Vec<Edit<'a>> {
         let changes = match plan.program {
             Program::Nginx => self.nginx(plan),
-            Program::Caddy => self.caddy(),
-            Program::Haproxy => self.haproxy(),
-            Program::Envoy => self.envoy(),
+            Program::Caddy => self.caddy(plan),
+            Program::Haproxy => self.haproxy(plan),
+            Program::Envoy => self.envoy(plan),
+            Program::Traefik => self.traefik(plan),
         };
-        let is_for_nginx = plan.cached || plan.opt_out || plan.without_keepalive;
+        let is_for_nginx = plan.opt_out || plan.without_keepalive;
         assert!(!is_for_nginx || plan.program == Program::Nginx, "only NGINX has it");
         let join = changes.join.into_iter().filter(|_| plan.join_at_gate);
         let shows = changes.shows.into_iter().filter(|_| plan.several_queues);
+        let http2 = changes.http2.into_iter().filter(|_| plan.http2);
         let own = plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned()));
-        changes.addresses.into_iter().chain(join).chain(shows).chain(own).collect()
+        changes.addresses.into_iter().chain(join).chain(shows).chain(http2).chain(own).collect()
+    }
+
+    /// The configuration of the caches.
+    pub fn caches(&self) -> String {
+        CACHING
+            .replace("FRONT", &self.front.to_string())
+            .replace("GATE", &self.gate.to_string())
+            .replace("BACK", &self.back.to_string())
+            .replace("ADMISSION", self.admission)
+    }
+
+    /// Where the gateway finds admission.
+    fn upstream(&self, plan: &Plan<'_>) -> String {
+        if plan.cached { format!("127.0.0.1:{}", self.back) } else { self.admission.to_owned() }
     }
 
     fn nginx(&self, plan: &Plan<'_>) -> Changes {
-        let Self { gate, front, back, shop, admission, .. } = self;
-        let mut upstream =
-            if plan.cached { format!("127.0.0.1:{back}") } else { (*admission).to_owned() };
+        let Self { gate, fast, shop, .. } = self;
+        let mut upstream = self.upstream(plan);
         if let Some(second) = self.second {
             upstream += &format!(" max_fails=0; server {second}");
         }
@@ -71,18 +96,15 @@ impl Wiring<'_> {
             let keepalive = "        keepalive 64;\n        keepalive_timeout 60s;\n";
             addresses.push((keepalive, String::new()));
         }
-        if plan.cached {
-            // One in front of everything, one between the gateway and admission.
-            let caches = CACHING
-                .replace("FRONT", &front.to_string())
-                .replace("GATE", &gate.to_string())
-                .replace("BACK", &back.to_string())
-                .replace("ADMISSION", admission);
-            addresses.push(("    server_tokens off;\n", caches));
-        }
         let join = "    #1      \"?join=1\";";
         let (location, server) = ("        # … except what", "    server {\n        # CHANGE");
-        let hosts = SHOW_HOSTS.replace("GATE", &gate.to_string());
+        let mut hosts = SHOW_HOSTS.replace("GATE", &gate.to_string());
+        if plan.http2 {
+            let of_hosts = "        server_name ~";
+            let listen = http2_listen(*fast, "");
+            hosts = hosts.replace(of_hosts, &format!("        {listen}\n{of_hosts}"));
+        }
+        let name = "        server_name _;\n";
         Changes {
             addresses,
             join: vec![(join, join.replace('#', ""))],
@@ -90,12 +112,13 @@ impl Wiring<'_> {
                 (location, format!("{SHOWS}\n{location}")),
                 (server, format!("{hosts}\n{server}")),
             ],
+            http2: vec![(name, format!("{name}{}\n", http2_listen(*fast, default)))],
         }
     }
 
-    fn caddy(&self) -> Changes {
-        let Self { gate, shop, admission, .. } = self;
-        let upstream = format!("to {admission} {}", self.second.unwrap_or_default());
+    fn caddy(&self, plan: &Plan<'_>) -> Changes {
+        let Self { gate, shop, .. } = self;
+        let upstream = format!("to {} {}", self.upstream(plan), self.second.unwrap_or_default());
         let (plain, join) = (
             "\t\trewrite /v1/queues/{args[0]}/authorize?on_refusal=redirect\n",
             "\t\t#rewrite /v1/queues/{args[0]}/authorize?on_refusal=redirect&join=1\n",
@@ -109,12 +132,13 @@ impl Wiring<'_> {
             ],
             join: vec![(plain, String::new()), (join, join.replace('#', ""))],
             shows: vec![(open, format!("{CADDY_SHOWS}\n{open}"))],
+            http2: vec![("\tadmin off\n", CADDY_HTTP2.to_owned())],
         }
     }
 
-    fn haproxy(&self) -> Changes {
-        let Self { gate, back, shop, admission, .. } = self;
-        let mut servers = format!("server admission {admission}");
+    fn haproxy(&self, plan: &Plan<'_>) -> Changes {
+        let Self { gate, check, shop, .. } = self;
+        let mut servers = format!("server admission {}", self.upstream(plan));
         if let Some(second) = self.second {
             servers += &format!("\n    server admission2 {second}");
         }
@@ -123,24 +147,25 @@ impl Wiring<'_> {
         Changes {
             addresses: vec![
                 ("    bind 127.0.0.1:8000", format!("    bind 127.0.0.1:{gate}")),
-                ("ANTEROOM_CHECK 127.0.0.1:8079", format!("ANTEROOM_CHECK 127.0.0.1:{back}")),
+                ("ANTEROOM_CHECK 127.0.0.1:8079", format!("ANTEROOM_CHECK 127.0.0.1:{check}")),
                 ("SHOP 127.0.0.1:3000", format!("SHOP {shop}")),
                 ("server admission 127.0.0.1:8080", servers),
             ],
             join: vec![(join, join.replace("-- ", ""))],
             shows: vec![(next, format!("{HAPROXY_SHOWS}{next}"))],
+            http2: vec![],
         }
     }
 
-    fn envoy(&self) -> Changes {
-        let Self { gate, shop, admission, .. } = self;
+    fn envoy(&self, plan: &Plan<'_>) -> Changes {
+        let Self { gate, shop, .. } = self;
         let socket = |address: &str| {
             let (host, port) = address.split_once(':').expect("host and port");
             format!("socket_address: {{ address: {host}, port_value: {port} }}")
         };
         let endpoint =
             |address: &str| format!("- endpoint: {{ address: {{ {} }} }}", socket(address));
-        let mut servers = endpoint(admission);
+        let mut servers = endpoint(&self.upstream(plan));
         if let Some(second) = self.second {
             servers += &format!("\n              {}", endpoint(second));
         }
@@ -156,19 +181,50 @@ impl Wiring<'_> {
                 ("port_value: 8000", format!("port_value: {gate}")),
                 ("socket_address: { address: 127.0.0.1, port_value: 3000 }", socket(shop)),
                 (admissions, servers),
+                // Else it keeps a connection for a second after it has refused it.
+                (
+                    "request_headers_timeout: 10s",
+                    "request_headers_timeout: 10s\n                delayed_close_timeout: 0.05s"
+                        .to_owned(),
+                ),
             ],
             join: vec![("value: redirect }", "value: \"redirect, join\" }".to_owned())],
             shows: vec![(open, format!("{shows}{others}{open}"))],
+            http2: vec![],
+        }
+    }
+
+    fn traefik(&self, plan: &Plan<'_>) -> Changes {
+        let Self { gate, check, shop, .. } = self;
+        let mut servers = format!("- url: http://{}", self.upstream(plan));
+        if let Some(second) = self.second {
+            servers += &format!("\n          - url: http://{second}");
+        }
+        let plain = "authorize?on_refusal=redirect\n";
+        let (open, clean) =
+            ("    # CHANGE: what needs no place …", "    # Where each visitor can pass.");
+        let vip = TRAEFIK_VIP.replace("CHECK", &check.to_string());
+        Changes {
+            addresses: vec![
+                (" address: 127.0.0.1:8000", format!(" address: 127.0.0.1:{gate}")),
+                (" address: 127.0.0.1:8079", format!(" address: 127.0.0.1:{check}")),
+                ("http://127.0.0.1:8079/", format!("http://127.0.0.1:{check}/")),
+                ("http://127.0.0.1:3000", format!("http://{shop}")),
+                ("- url: http://127.0.0.1:8080", servers),
+            ],
+            join: vec![(plain, plain.replace('\n', "&join=1\n"))],
+            shows: vec![(open, format!("{TRAEFIK_SHOWS}{open}")), (clean, format!("{vip}{clean}"))],
+            http2: vec![],
         }
     }
 }
 
 /// What lets a server of NGINX take HTTP/2 without TLS on this port; newer versions have a
 /// directive for it.
-pub fn http2_listen(port: u16) -> String {
+fn http2_listen(port: u16, default: &str) -> String {
     if Program::nginx_version() < vec![1, 25, 1] {
-        format!("listen 127.0.0.1:{port} http2;")
+        format!("listen 127.0.0.1:{port}{default} http2;")
     } else {
-        format!("listen 127.0.0.1:{port}; http2 on;")
+        format!("listen 127.0.0.1:{port}{default}; http2 on;")
     }
 }

@@ -55,8 +55,7 @@ impl Attacked<'_> {
 #[tokio::test]
 async fn streams_of_one_address_shut_no_other_visitor_out() {
     let site = narrow(&[]).await;
-    let address = site.url.trim_start_matches("http://");
-    let gateway = Attacked { address, shop: &site.shop };
+    let gateway = Attacked::of(&site);
     let first = gateway.join().await;
     let open = gateway.crowd(&client(1), 150).await;
     for (path, token) in [("/seats", &*first.token), ("/public/logo", "")] {
@@ -72,8 +71,7 @@ async fn streams_of_one_address_shut_no_other_visitor_out() {
 async fn streams_of_many_addresses_shut_no_other_visitor_out() {
     let site =
         narrow(&[("limit_conn anteroom_streams 4000;", "limit_conn anteroom_streams 6;")]).await;
-    let address = site.url.trim_start_matches("http://");
-    let gateway = Attacked { address, shop: &site.shop };
+    let gateway = Attacked::of(&site);
     let first = gateway.join().await;
     let mut open = Vec::new();
     for last in 1..=5 {

@@ -7,6 +7,7 @@
 
 mod cases;
 mod crowd;
+mod http2;
 mod reading;
 
 use anteroom_testkit::PATIENCE;
@@ -16,7 +17,7 @@ use tokio::net::TcpStream;
 
 use self::cases::{CASES, Case, Holds};
 use self::reading::{Area, areas};
-use crate::gateway::Program;
+use crate::program::Program;
 use crate::shop::{Arrival, Shop};
 use crate::site::{Plan, Site};
 
@@ -29,6 +30,8 @@ use crate::site::{Plan, Site};
 struct Attacked<'a> {
     /// Host and port where visitors come in.
     address: &'a str,
+    /// The same for HTTP/2.
+    fast: &'a str,
     /// What it protects.
     shop: &'a Shop,
 }
@@ -39,7 +42,12 @@ struct Place {
     token: String,
 }
 
-impl Attacked<'_> {
+impl<'a> Attacked<'a> {
+    fn of(site: &'a Site) -> Self {
+        let address = site.url.trim_start_matches("http://");
+        Self { address, fast: &site.fast, shop: &site.shop }
+    }
+
     /// Plays the whole table; returns what went wrong, a line for each case.
     async fn play(&self) -> Vec<String> {
         let mut wrong = Vec::new();
@@ -90,6 +98,14 @@ impl Attacked<'_> {
 
 /// What is wrong with what an attack achieved.
 fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> Result<(), String> {
+    arrived(arrivals, held)?;
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
+    answered(case.must_pass, status, arrivals)
+}
+
+/// What is wrong with what reached the service, of the visitor with this ticket or of one without a
+/// place.
+fn arrived(arrivals: &[Arrival], held: Option<u64>) -> Result<(), String> {
     for arrival in arrivals {
         let found = areas(arrival);
         let may_enter = |area: &Area| match area {
@@ -102,15 +118,19 @@ fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> 
         let named = held.filter(|_| found.iter().all(|area| *area != Area::Open));
         names_the_visitor(arrival, named)?;
     }
-    let status = answer.split(' ').nth(1).and_then(|status| status.parse::<u16>().ok());
-    if case.must_pass {
+    Ok(())
+}
+
+/// What is wrong with the status, beside what reached the service.
+fn answered(must_pass: bool, status: Option<u16>, arrivals: &[Arrival]) -> Result<(), String> {
+    if must_pass {
         let passed = status == Some(200) && arrivals.len() == 1;
-        return passed.then_some(()).ok_or_else(|| format!("did not pass: {answer:?}"));
+        return passed.then_some(()).ok_or_else(|| format!("did not pass: {status:?}"));
     }
     // What is open may be served; all else is refused, sent elsewhere, or ends without a word.
     let refused = status.is_none_or(|status| (300..500).contains(&status));
     let fine = refused == arrivals.is_empty();
-    fine.then_some(()).ok_or_else(|| format!("{} arrived, answered {answer:?}", arrivals.len()))
+    fine.then_some(()).ok_or_else(|| format!("{} arrived, answered {status:?}", arrivals.len()))
 }
 
 /// Compares the headers of ours that arrived with the gateway check: all of a visitor that passed,
@@ -139,10 +159,20 @@ fn names_the_visitor(arrival: &Arrival, ticket: Option<u64>) -> Result<(), Strin
 const NAMES: [&str; 4] =
     ["x-anteroom-expires-in", "x-anteroom-place", "x-anteroom-visitor", "x-anteroom-visitor-kind"];
 
-pub async fn no_attack_passes(program: Program) {
+/// A site with two queues, as [`Attacked`] describes it.
+async fn site(program: Program, http2: bool) -> Site {
     let queue = "capacity = 1000\nsession_ttl = \"5m\"\n[queues.vip]\ncapacity = 1";
-    let site = Site::with(Plan { program, queue, several_queues: true, ..Plan::default() }).await;
-    let address = site.url.trim_start_matches("http://");
-    let wrong = Attacked { address, shop: &site.shop }.play().await;
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), CASES.len(), wrong.join("\n"));
+    Site::with(Plan { program, queue, several_queues: true, http2, ..Plan::default() }).await
+}
+
+pub async fn no_attack_passes(program: Program) {
+    let site = site(program, false).await;
+    let wrong = Attacked::of(&site).play().await;
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+pub async fn no_attack_over_http2_passes(program: Program) {
+    let site = site(program, true).await;
+    let wrong = Attacked::of(&site).play_http2().await;
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
