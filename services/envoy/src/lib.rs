@@ -3,12 +3,14 @@
 //!
 //! [`role`] opens the port. [`authorization`] translates a check of Envoy for
 //! `anteroom_authorize::queue::gate`, which decides, and its answer back. [`rate_limit`] finds the
-//! limit that each descriptor means, and checks those of a request together.
+//! limit that each descriptor means, and checks those of a request together. [`import`] is the
+//! command that reads the limits of other programs.
 //!
 //! Neither asks its caller for a key: only gateways may reach the port.
 
 mod app;
 mod authorization;
+pub mod import;
 mod metrics;
 mod rate_limit;
 pub mod role;

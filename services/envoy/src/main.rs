@@ -3,9 +3,13 @@
 use std::process::ExitCode;
 
 use anteroom_config::Service;
-use anteroom_envoy::role;
+use anteroom_envoy::{import, role};
 use anteroom_runtime::shell;
 
 fn main() -> ExitCode {
-    shell::main(Service::Envoy, role::run)
+    let arguments = shell::command(Service::Envoy).subcommand(import::command()).get_matches();
+    match arguments.subcommand() {
+        Some((import::NAME, arguments)) => import::run(arguments),
+        _ => shell::run(Service::Envoy, &arguments, role::run),
+    }
 }

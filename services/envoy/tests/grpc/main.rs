@@ -3,5 +3,6 @@
 
 mod authorization;
 mod drain;
+mod import;
 mod rate_limits;
 mod room;

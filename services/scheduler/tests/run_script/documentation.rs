@@ -85,7 +85,7 @@ fn the_reference_of_the_command_line_is_generated() {
         ("anteroom-admission", &["", "new-key"][..]),
         ("anteroom-scheduler", &[""]),
         ("anteroom-issuer", &["", "codes", "codes load"]),
-        ("anteroom-envoy", &[""]),
+        ("anteroom-envoy", &["", "import"]),
     ] {
         for command in commands {
             let words = command.split_whitespace();

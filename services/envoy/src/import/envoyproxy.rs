@@ -1,0 +1,188 @@
+//! A configuration file of envoyproxy/ratelimit
+//! (<https://github.com/envoyproxy/ratelimit#configuration>).
+//!
+//! There a descriptor goes down a tree: at each entry the exact value comes before a value with `*`
+//! at its end, and that before no value, and it never goes back. The rules here are in that order,
+//! so that the first that matches is the same. What has no limit there must match no rule here.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anteroom_config::EntryConfig;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Imported, Rule, entries_overlap, out_of_bounds, overlap, shown};
+
+#[derive(Deserialize)]
+struct File {
+    domain: String,
+    #[serde(default)]
+    descriptors: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    key: String,
+    #[serde(default)]
+    value: Option<Value>,
+    #[serde(default)]
+    rate_limit: Option<RateLimit>,
+    #[serde(default)]
+    shadow_mode: bool,
+    #[serde(default)]
+    descriptors: Vec<Node>,
+    /// Keys that change what is counted.
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct RateLimit {
+    #[serde(default)]
+    unit: String,
+    #[serde(default)]
+    requests_per_unit: u64,
+    #[serde(default)]
+    unlimited: bool,
+    #[serde(default)]
+    unit_multiplier: Option<u64>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
+}
+
+/// Keys that only change what their program reports.
+const HARMLESS: [&str; 2] = ["detailed_metric", "value_to_metric"];
+
+/// Reads it.
+///
+/// # Errors
+///
+/// When it has another form.
+pub fn read(root: Value) -> Result<Imported, String> {
+    let file: File = serde_json::from_value(root)
+        .map_err(|error| format!("no configuration of envoyproxy/ratelimit: {error}"))?;
+    let mut tree = Tree { domain: &file.domain, imported: Imported::default(), free: Vec::new() };
+    tree.add(&file.descriptors, &[]);
+    let Tree { mut imported, free, .. } = tree;
+    for entries in free {
+        if imported.rules.iter().any(|rule| overlap(&rule.entries, &entries)) {
+            imported.left_out.push(format!(
+                "{}: it has no limit there, but matches another descriptor",
+                shown(&entries)
+            ));
+        }
+    }
+    Ok(imported)
+}
+
+struct Tree<'a> {
+    domain: &'a str,
+    imported: Imported,
+    /// What has no limit.
+    free: Vec<Vec<EntryConfig>>,
+}
+
+impl Tree<'_> {
+    fn add(&mut self, nodes: &[Node], above: &[EntryConfig]) {
+        let mut nodes: Vec<_> = nodes.iter().map(|node| (entry(node), node)).collect();
+        // The most specific first; the sort keeps the order of the file.
+        nodes.sort_by_key(|(entry, _)| match entry {
+            EntryConfig { value: Some(_), .. } => (0, 0),
+            EntryConfig { prefix: Some(prefix), .. } => (1, usize::MAX - prefix.len()),
+            _ => (2, 0),
+        });
+        for (at, (entry, node)) in nodes.iter().enumerate() {
+            let entries = [above, std::slice::from_ref(entry)].concat();
+            self.limit(node, &entries);
+            self.add(&node.descriptors, &entries);
+            // No way back: below this entry the limits of less specific ones do not count.
+            let less_specific = nodes[at + 1..].iter();
+            for (_, other) in less_specific.filter(|(other, _)| entries_overlap(entry, other)) {
+                for tail in tails(&other.descriptors) {
+                    let own = tails(&node.descriptors);
+                    if !own.iter().any(|own| overlap(own, &tail)) {
+                        self.free.push([&entries[..], &tail].concat());
+                    }
+                }
+            }
+        }
+    }
+
+    fn limit(&mut self, node: &Node, entries: &[EntryConfig]) {
+        let leave_out = |why: String| format!("{}: {why}", shown(entries));
+        let others = node.others.keys().filter(|key| !HARMLESS.contains(&key.as_str()));
+        let others: Vec<_> = others.map(|key| format!("`{key}`")).collect();
+        let Some(limit) = node.rate_limit.as_ref().filter(|limit| !limit.unlimited) else {
+            self.free.push(entries.to_vec());
+            return;
+        };
+        let more = limit.others.keys().map(|key| format!("`{key}`"));
+        let others: Vec<_> = others.into_iter().chain(more).collect();
+        if !others.is_empty() {
+            self.imported.left_out.push(leave_out(format!("{} has no equal", others.join(", "))));
+            return;
+        }
+        let Some(unit) = seconds(&limit.unit) else {
+            self.imported.left_out.push(leave_out(format!(
+                "the unit `{}` is none of second, minute, hour and day",
+                limit.unit
+            )));
+            return;
+        };
+        let window = Duration::from_secs(unit.saturating_mul(limit.unit_multiplier.unwrap_or(1)));
+        if let Some(why) = out_of_bounds(limit.requests_per_unit, window) {
+            self.imported.left_out.push(leave_out(why));
+            return;
+        }
+        self.imported.rules.push(Rule {
+            name: limit.name.clone(),
+            domain: self.domain.to_owned(),
+            entries: entries.to_vec(),
+            limit: limit.requests_per_unit,
+            window,
+            shadow: node.shadow_mode,
+        });
+    }
+}
+
+/// The entries of all limits below.
+fn tails(nodes: &[Node]) -> Vec<Vec<EntryConfig>> {
+    let mut found = Vec::new();
+    for node in nodes {
+        let entry = entry(node);
+        if node.rate_limit.is_some() {
+            found.push(vec![entry.clone()]);
+        }
+        let below = tails(&node.descriptors).into_iter();
+        found.extend(below.map(|tail| [vec![entry.clone()], tail].concat()));
+    }
+    found
+}
+
+fn entry(node: &Node) -> EntryConfig {
+    let value = match &node.value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let key = node.key.clone();
+    match value.strip_suffix('*') {
+        _ if value.is_empty() => EntryConfig { key, value: None, prefix: None },
+        Some("") => EntryConfig { key, value: None, prefix: None },
+        Some(prefix) => EntryConfig { key, value: None, prefix: Some(prefix.to_owned()) },
+        None => EntryConfig { key, value: Some(value), prefix: None },
+    }
+}
+
+fn seconds(unit: &str) -> Option<u64> {
+    match unit.to_ascii_lowercase().as_str() {
+        "second" => Some(1),
+        "minute" => Some(60),
+        "hour" => Some(3_600),
+        "day" => Some(86_400),
+        _ => None,
+    }
+}

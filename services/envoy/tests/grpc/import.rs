@@ -1,0 +1,159 @@
+//! `anteroom-envoy import`.
+
+use std::process::{Command, Output};
+
+use anteroom_testkit::binary;
+
+/// In the form of envoyproxy/ratelimit.
+const RATELIMIT: &str = r#"
+domain: shop
+descriptors:
+  - key: path
+    rate_limit: { unit: minute, requests_per_unit: 20 }
+  - key: path
+    value: /login
+    rate_limit: { name: login, unit: second, requests_per_unit: 3, unit_multiplier: 10 }
+    shadow_mode: true
+  - key: path
+    value: "/api/*"
+    descriptors:
+      - key: user
+        rate_limit: { unit: hour, requests_per_unit: 100 }
+  - key: unlimited
+    rate_limit: { unlimited: true }
+"#;
+
+/// In the form of limitador.
+const LIMITADOR: &str = r#"
+- namespace: shop
+  max_value: 10
+  seconds: 60
+  conditions:
+    - "descriptors[0]['method'] == 'GET'"
+  variables:
+    - descriptors[0].user
+- namespace: shop
+  max_value: 5
+  seconds: 60
+  conditions: ["method == 'POST'"]
+  variables: [user]
+"#;
+
+fn import(text: &str) -> Output {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("limits.yaml");
+    std::fs::write(&file, text).unwrap();
+    Command::new(binary("anteroom-envoy")).arg("import").arg(file).output().unwrap()
+}
+
+/// Refuses TOML that is no configuration.
+fn check(toml: &[u8]) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("anteroom.toml");
+    std::fs::write(&file, toml).unwrap();
+    let mut command = Command::new(binary("anteroom-envoy"));
+    let output = command.arg("--config").arg(file).arg("--check-config").output().unwrap();
+    assert!(output.status.success(), "{output:?}\n{}", String::from_utf8_lossy(toml));
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_configuration_of_envoyproxy_is_mapped_with_the_most_specific_first() {
+    let output = import(RATELIMIT);
+    check(&output.stdout);
+    let expected = r#"[limits.login]
+algorithm = "counter"
+limit = 3
+window = "10s"
+shadow = true
+
+[[envoy.descriptors]]
+domain = "shop"
+entries = [{ key = "path", value = "/login" }]
+limit = "login"
+
+[limits.shop-path-user]
+algorithm = "counter"
+limit = 100
+window = "3600s"
+
+[[envoy.descriptors]]
+domain = "shop"
+entries = [{ key = "path", prefix = "/api/" }, { key = "user" }]
+limit = "shop-path-user"
+
+[limits.shop-path]
+algorithm = "counter"
+limit = 20
+window = "60s"
+
+[[envoy.descriptors]]
+domain = "shop"
+entries = [{ key = "path" }]
+limit = "shop-path"
+
+"#;
+    assert_eq!(text(&output.stdout), expected);
+    // `/api/…` alone has no limit there, and is any path here.
+    let left_out = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{left_out}");
+    assert_eq!(left_out.lines().count(), 1, "{left_out}");
+    assert!(left_out.contains("path=/api/*: it has no limit there"), "{left_out}");
+}
+
+#[test]
+fn limits_of_limitador_are_mapped() {
+    let output = import(LIMITADOR);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    check(&output.stdout);
+    let toml = text(&output.stdout);
+    for entries in [
+        r#"entries = [{ key = "method", value = "GET" }, { key = "user" }]"#,
+        r#"entries = [{ key = "method", value = "POST" }, { key = "user" }]"#,
+    ] {
+        assert!(toml.contains(entries), "{toml}");
+    }
+    assert_eq!(toml.matches("algorithm = \"counter\"").count(), 2);
+}
+
+#[test]
+fn what_cannot_be_mapped_is_listed_and_left_out() {
+    let envoyproxy =
+        |limit: &str| format!("domain: a\ndescriptors:\n  - key: k\n    rate_limit: {limit}\n");
+    let limitador = |more: &str| format!("- namespace: a\n  max_value: 1\n{more}");
+    for (file, why) in [
+        (envoyproxy("{ unit: minute, requests_per_unit: 0 }"), "a limit of 0"),
+        (envoyproxy("{ unit: month, requests_per_unit: 1 }"), "the unit `month`"),
+        (envoyproxy("{ unit: day, requests_per_unit: 1, unit_multiplier: 2 }"), "a window of"),
+        (envoyproxy("{ unit: day, requests_per_unit: 1, replaces: [{ name: b }] }"), "`replaces`"),
+        (limitador("  seconds: 60\n"), "applies to every request"),
+        (limitador("  seconds: 60\n  conditions: [\"a != 'b'\"]\n"), "`a != 'b'`"),
+        (
+            "- { namespace: a, max_value: 1, seconds: 1, variables: [user] }\n- { namespace: a, \
+             max_value: 9, seconds: 60, variables: [user] }\n"
+                .to_owned(),
+            "limit 2: an earlier limit has the same entries",
+        ),
+        (limitador("  seconds: 90000\n  variables: [user]\n"), "a window of 90000 s"),
+    ] {
+        let output = import(&file);
+        let left_out = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{file}: {left_out}");
+        assert!(left_out.contains("left out: ") && left_out.contains(why), "{file}: {left_out}");
+        let mapped = text(&output.stdout).matches("[limits.").count();
+        assert_eq!(mapped, usize::from(why.starts_with("limit 2")), "{file}");
+    }
+}
+
+#[test]
+fn another_file_is_refused() {
+    for (file, code) in [("a: 1", 65), ("text", 65), ("[1]", 65), ("a: [", 65)] {
+        let output = import(file);
+        assert_eq!(output.status.code(), Some(code), "{file}: {}", text(&output.stderr));
+    }
+    let missing = Command::new(binary("anteroom-envoy")).args(["import", "/no/such"]).output();
+    assert_eq!(missing.unwrap().status.code(), Some(66));
+}
