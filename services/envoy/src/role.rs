@@ -15,8 +15,9 @@ use envoy_types::pb::envoy::service::auth::v3::authorization_server::{self, Auth
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::{
     self, RateLimitServiceServer,
 };
+use futures_util::stream;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic_health::ServingStatus;
@@ -27,6 +28,10 @@ use crate::rate_limit::RateLimitService;
 
 /// The most calls under way on one connection. Envoy opens another one past it.
 const MAX_CONCURRENT_STREAMS: u32 = 1_024;
+/// How often an idle connection is asked whether its other end is still there.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
+/// After a failure to accept, such as no descriptor being left.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// How soon the health service shows that the process is ready, or no longer.
 const SHOW_READINESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -57,7 +62,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let rate_limits = RateLimitServiceServer::new(RateLimitService(app.clone()));
     let router = Server::builder()
         .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
-        .tcp_nodelay(true)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .add_service(health_service)
         .add_service(authorization.max_decoding_message_size(max_message_bytes))
         .add_service(rate_limits.max_decoding_message_size(max_message_bytes));
@@ -90,7 +95,8 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
         tokio::time::sleep(drain_delay).await;
         stopping.cancel();
     };
-    let incoming = TcpListenerStream::new(listener);
+    let incoming =
+        stream::unfold(listener, async |listener| Some((accept(&listener).await, listener)));
     let serving = router.serve_with_incoming_shutdown(incoming, stopping.cancelled());
     let too_late = async {
         stopping.cancelled().await;
@@ -102,6 +108,23 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
         () = too_late => Ok(()),
         () = show_readiness => Ok(()),
         refused = app.process.store.refused_at_start() => Err(refused.into()),
+    }
+}
+
+/// The next connection. Without a pause after a failure, a full process would only try to accept.
+async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    loop {
+        match listener.accept().await {
+            Ok((connection, _)) => {
+                // Answers are small. A connection that refuses this is about to end.
+                let _ = connection.set_nodelay(true);
+                return Ok(connection);
+            }
+            Err(error) => {
+                tracing::debug!(%error, "no connection accepted");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+            }
+        }
     }
 }
 

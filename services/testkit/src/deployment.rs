@@ -100,7 +100,15 @@ impl Deployment {
 
     /// Starts the gRPC service for Envoy.
     pub async fn envoy(&self) -> Service {
-        let mut program = Command::new(self.program("anteroom-envoy"));
+        self.envoy_of(Command::new(self.program("anteroom-envoy"))).await
+    }
+
+    /// Starts one that may open only so many files and connections.
+    pub async fn narrow_envoy(&self, descriptors: u32) -> Service {
+        self.envoy_of(self.narrow("anteroom-envoy", descriptors)).await
+    }
+
+    async fn envoy_of(&self, mut program: Command) -> Service {
         // Only here: programs from before there was this service refuse its section.
         program.env("ANTEROOM_ENVOY__LISTEN", "127.0.0.1:0");
         program.env("ANTEROOM_ENVOY__METRICS_LISTEN", "127.0.0.1:0");
@@ -109,10 +117,14 @@ impl Deployment {
 
     /// Starts an admission that may open only so many files and connections.
     pub async fn narrow_admission(&self, descriptors: u32) -> Service {
+        self.start(self.narrow("anteroom-admission", descriptors), ADMISSION_PORTS, &[]).await
+    }
+
+    fn narrow(&self, name: &str, descriptors: u32) -> Command {
         let mut shell = Command::new("sh");
         let limit = format!("ulimit -n {descriptors} && exec \"$0\"");
-        shell.args(["-c", &limit]).arg(self.program("anteroom-admission"));
-        self.start(shell, ADMISSION_PORTS, &[]).await
+        shell.args(["-c", &limit]).arg(self.program(name));
+        shell
     }
 
     /// Starts an admission under this clock.

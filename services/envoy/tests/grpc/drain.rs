@@ -16,6 +16,25 @@ async fn health(client: &mut HealthClient<Channel>, service: &str) -> Option<Ser
     Some(answer.into_inner().status())
 }
 
+/// Envoy has a few connections; another client of the port may open many.
+#[tokio::test]
+async fn a_flood_of_connections_does_not_end_the_process() {
+    let room = Room::start(QUEUE).await;
+    let narrow = room.anteroom.deployment.narrow_envoy(64).await;
+    narrow.until_ready().await;
+    let mut flood = Vec::new();
+    for _ in 0..200 {
+        flood.push(tokio::net::TcpStream::connect(narrow.address("grpc")).await.unwrap());
+    }
+    drop(flood);
+    let channel = Channel::from_shared(narrow.url("grpc")).unwrap();
+    let client = HealthClient::new(channel.connect_lazy());
+    until("it serves", PATIENCE, async || {
+        health(&mut client.clone(), "").await == Some(ServingStatus::Serving)
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn health_follows_readiness_and_calls_are_answered_until_the_drain() {
     let room = Room::start(QUEUE).await;
