@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::rendered::{
-    Rendered, all, containers, items, name_of, of_kind, pod, rendered, workloads,
+    OURS, Rendered, all, containers, items, name_of, of_kind, pod, rendered, workloads,
 };
 
 const PROD: &str = "
@@ -39,7 +39,7 @@ const DEV: &str = "
 
 /// An overlay of a user: the overlay that it is made of, and the objects that it adds (`+`),
 /// changes (`~`) or removes (`-`).
-const DIFFERENCES: [(&str, &str, &str); 10] = [
+const DIFFERENCES: [(&str, &str, &str); 11] = [
     ("hpa-requests", "overlays/prod", "~HorizontalPodAutoscaler/admission"),
     ("keda", "overlays/prod", "-HorizontalPodAutoscaler/admission +ScaledObject/admission"),
     (
@@ -53,6 +53,13 @@ const DIFFERENCES: [(&str, &str, &str); 10] = [
         "overlays/prod",
         "~ConfigMap/anteroom-config +Deployment/issuer +NetworkPolicy/webhook \
          +PodDisruptionBudget/issuer +Service/issuer +ServiceAccount/issuer",
+    ),
+    (
+        "envoy",
+        "overlays/prod",
+        "~ConfigMap/anteroom-config +Deployment/envoy +HorizontalPodAutoscaler/envoy \
+         +NetworkPolicy/envoy +PodDisruptionBudget/envoy +Service/envoy +Service/envoy-metrics \
+         +ServiceAccount/envoy",
     ),
     (
         "envoy-gateway",
@@ -278,15 +285,21 @@ fn addresses_in_development_lead_to_a_port_of_a_service() {
 
 #[test]
 fn the_service_monitor_scrapes_every_service_of_ours() {
-    let webhook = rendered("checks/overlays/webhook");
-    let monitor = &webhook.find("ServiceMonitor", "anteroom").unwrap()["spec"];
-    let wanted = monitor["selector"]["matchLabels"].as_object().unwrap();
-    let services = of_kind(&webhook.objects, "Service").filter(|service| {
-        let labels = &service["metadata"]["labels"];
-        let ports = items(&service["spec"]["ports"]);
-        wanted.iter().all(|(key, value)| labels[key] == *value)
-            && ports.iter().any(|port| port["name"] == monitor["endpoints"][0]["port"])
-    });
-    let names = BTreeSet::from_iter(services.map(name_of));
-    assert_eq!(Vec::from_iter(names), ["admission-metrics", "issuer", "scheduler"]);
+    let mut seen = BTreeSet::new();
+    for rendered in all() {
+        let Some(monitor) = rendered.find("ServiceMonitor", "anteroom") else { continue };
+        let monitor = &monitor["spec"];
+        let wanted = monitor["selector"]["matchLabels"].as_object().unwrap();
+        let services = of_kind(&rendered.objects, "Service").filter(|service| {
+            let labels = &service["metadata"]["labels"];
+            let ports = items(&service["spec"]["ports"]);
+            wanted.iter().all(|(key, value)| labels[key] == *value)
+                && ports.iter().any(|port| port["name"] == monitor["endpoints"][0]["port"])
+        });
+        let names = BTreeSet::from_iter(services.map(name_of));
+        let ours = OURS.iter().filter(|ours| rendered.find("Deployment", ours.name).is_some());
+        assert_eq!(names, ours.map(|ours| ours.metrics).collect(), "{}", rendered.folder);
+        seen.extend(names);
+    }
+    assert_eq!(seen, OURS.iter().map(|ours| ours.metrics).collect());
 }

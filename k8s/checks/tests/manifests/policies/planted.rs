@@ -52,6 +52,7 @@ fn planted() -> Vec<Planted> {
     let client = ("ClientTrafficPolicy", "anteroom");
     let in_envoy =
         |policy, object, at, value| (policy, "checks/overlays/envoy-gateway", object, at, value);
+    let in_grpc = |policy, object, at, value| (policy, "checks/overlays/envoy", object, at, value);
     let in_istio = |policy, object, at, value| (policy, "checks/overlays/istio", object, at, value);
     let any_gateway = json!({"namespaceSelector": {}, "podSelector": {"matchLabels": {"a": "b"}}});
     let site = json!("set_real_ip_from 10.0.0.0/8;\n");
@@ -134,6 +135,13 @@ fn planted() -> Vec<Planted> {
             "/spec/http/2/headers/request/remove/0",
             json!("x-anteroom-visitor"),
         ),
+        in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", any_pod.clone()),
+        in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", json!([])),
+        in_grpc("gRPC port", policy("metrics"), "/spec/ingress/0/ports", json!([])),
+        in_grpc("metrics port", policy("envoy"), "/spec/ingress/0/ports", json!([])),
+        in_grpc("probes", ("Deployment", "envoy"), "C/readinessProbe/httpGet/path", json!("/")),
+        in_grpc("rolls", ("Deployment", "envoy"), "/spec/replicas", json!(2)),
+        in_grpc("ends in time", ("Deployment", "envoy"), "C/env", json!([])),
         in_dev("service port", policy("admission"), "/spec/ingress/1/from", any_pod.clone()),
         in_dev("service port", policy("admission"), "/spec/ingress/0/ports", json!([])),
         in_dev("service port", policy("admission"), FROM_1, backend),
