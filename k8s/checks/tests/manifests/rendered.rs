@@ -10,11 +10,12 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 14] = [
     "overlays/dev",
     "overlays/prod",
     "checks/overlays/envoy",
     "checks/overlays/envoy-gateway",
+    "checks/overlays/envoy-gateway-grpc",
     "checks/overlays/hpa-requests",
     "checks/overlays/ingress-nginx",
     "checks/overlays/istio",

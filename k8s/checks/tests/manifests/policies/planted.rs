@@ -52,6 +52,8 @@ fn planted() -> Vec<Planted> {
     let client = ("ClientTrafficPolicy", "anteroom");
     let in_envoy =
         |policy, object, at, value| (policy, "checks/overlays/envoy-gateway", object, at, value);
+    let over_grpc =
+        |policy, at, value| (policy, "checks/overlays/envoy-gateway-grpc", security, at, value);
     let in_grpc = |policy, object, at, value| (policy, "checks/overlays/envoy", object, at, value);
     let in_istio = |policy, object, at, value| (policy, "checks/overlays/istio", object, at, value);
     let any_gateway = json!({"namespaceSelector": {}, "podSelector": {"matchLabels": {"a": "b"}}});
@@ -116,6 +118,12 @@ fn planted() -> Vec<Planted> {
         in_traefik("headers", check, "/spec/forwardAuth/authResponseHeaders/0", json!("X-A")),
         in_envoy("checked", security, "/spec/targetRefs/0/name", json!("anteroom-visitors")),
         in_envoy("checked", security, "/spec/extAuth/http/path", json!("/v1/queues/concert")),
+        over_grpc("checked", "/spec/targetRefs/0/name", json!("anteroom-visitors")),
+        over_grpc("checked", "/spec/extAuth/contextExtensions/0/name", json!("queues")),
+        over_grpc("checked", "/spec/extAuth/grpc/backendRefs/0/name", json!("admission")),
+        over_grpc("headers", "/spec/extAuth/contextExtensions/1/value", json!("join")),
+        over_grpc("headers", "/spec/extAuth/headersToExtAuth", json!(["cookie"])),
+        over_grpc("fails closed", "/spec/extAuth/failOpen", json!(true)),
         in_envoy("fails closed", security, "/spec/extAuth/failOpen", json!(true)),
         in_envoy("headers", security, "/spec/extAuth/http/headersToBackend/2", json!("a")),
         in_envoy("headers", security, "/spec/extAuth/headersToExtAuth/0", json!("a")),
