@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::rendered::{
-    Rendered, all, containers, items, name_of, of_kind, pod, rendered, workloads,
+    OURS, Rendered, all, containers, items, name_of, of_kind, pod, rendered, workloads,
 };
 
 const PROD: &str = "
@@ -39,7 +39,7 @@ const DEV: &str = "
 
 /// An overlay of a user: the overlay that it is made of, and the objects that it adds (`+`),
 /// changes (`~`) or removes (`-`).
-const DIFFERENCES: [(&str, &str, &str); 10] = [
+const DIFFERENCES: [(&str, &str, &str); 12] = [
     ("hpa-requests", "overlays/prod", "~HorizontalPodAutoscaler/admission"),
     ("keda", "overlays/prod", "-HorizontalPodAutoscaler/admission +ScaledObject/admission"),
     (
@@ -54,6 +54,7 @@ const DIFFERENCES: [(&str, &str, &str); 10] = [
         "~ConfigMap/anteroom-config +Deployment/issuer +NetworkPolicy/webhook \
          +PodDisruptionBudget/issuer +Service/issuer +ServiceAccount/issuer",
     ),
+    ("envoy", "overlays/prod", "~ConfigMap/anteroom-config WITH_ENVOY"),
     (
         "envoy-gateway",
         "overlays/prod",
@@ -61,6 +62,13 @@ const DIFFERENCES: [(&str, &str, &str); 10] = [
          +ConfigMap/anteroom-lua +EnvoyExtensionPolicy/anteroom-protected +Gateway/anteroom \
          +HTTPRoute/anteroom-protected +HTTPRoute/anteroom-visitors \
          +SecurityPolicy/anteroom-protected",
+    ),
+    (
+        "envoy-gateway-grpc",
+        "overlays/prod",
+        "WITHOUT_GATE WITH_ENVOY +BackendTrafficPolicy/anteroom-visitors \
+         +ClientTrafficPolicy/anteroom +Gateway/anteroom +HTTPRoute/anteroom-protected \
+         +HTTPRoute/anteroom-visitors +SecurityPolicy/anteroom-protected",
     ),
     (
         "ingress-nginx",
@@ -94,6 +102,10 @@ const WITHOUT_GATE: &str = "-ConfigMap/gate-anteroom -ConfigMap/gate-nginx -Conf
     -Deployment/gate -HorizontalPodAutoscaler/gate -Ingress/gate -NetworkPolicy/gate \
     -PodDisruptionBudget/gate -Service/gate -ServiceAccount/gate ~NetworkPolicy/admission \
     ~NetworkPolicy/protected";
+
+/// What the component envoy adds.
+const WITH_ENVOY: &str = "+Deployment/envoy +HorizontalPodAutoscaler/envoy +NetworkPolicy/envoy \
+    +PodDisruptionBudget/envoy +Service/envoy +Service/envoy-metrics +ServiceAccount/envoy";
 
 /// The name without the hash that a generator put behind it.
 fn without_hash(name: &str) -> &str {
@@ -146,6 +158,7 @@ fn a_component_changes_only_its_own_objects() {
             Some(format!("{sign}{}/{}", key.0, key.1))
         });
         let expected = expected.replace("WITHOUT_GATE", WITHOUT_GATE);
+        let expected = expected.replace("WITH_ENVOY", WITH_ENVOY);
         let expected = expected.split(' ').map(str::to_owned);
         assert_eq!(BTreeSet::from_iter(signs), BTreeSet::from_iter(expected), "{name}");
     }
@@ -278,15 +291,21 @@ fn addresses_in_development_lead_to_a_port_of_a_service() {
 
 #[test]
 fn the_service_monitor_scrapes_every_service_of_ours() {
-    let webhook = rendered("checks/overlays/webhook");
-    let monitor = &webhook.find("ServiceMonitor", "anteroom").unwrap()["spec"];
-    let wanted = monitor["selector"]["matchLabels"].as_object().unwrap();
-    let services = of_kind(&webhook.objects, "Service").filter(|service| {
-        let labels = &service["metadata"]["labels"];
-        let ports = items(&service["spec"]["ports"]);
-        wanted.iter().all(|(key, value)| labels[key] == *value)
-            && ports.iter().any(|port| port["name"] == monitor["endpoints"][0]["port"])
-    });
-    let names = BTreeSet::from_iter(services.map(name_of));
-    assert_eq!(Vec::from_iter(names), ["admission-metrics", "issuer", "scheduler"]);
+    let mut seen = BTreeSet::new();
+    for rendered in all() {
+        let Some(monitor) = rendered.find("ServiceMonitor", "anteroom") else { continue };
+        let monitor = &monitor["spec"];
+        let wanted = monitor["selector"]["matchLabels"].as_object().unwrap();
+        let services = of_kind(&rendered.objects, "Service").filter(|service| {
+            let labels = &service["metadata"]["labels"];
+            let ports = items(&service["spec"]["ports"]);
+            wanted.iter().all(|(key, value)| labels[key] == *value)
+                && ports.iter().any(|port| port["name"] == monitor["endpoints"][0]["port"])
+        });
+        let names = BTreeSet::from_iter(services.map(name_of));
+        let ours = OURS.iter().filter(|ours| rendered.find("Deployment", ours.name).is_some());
+        assert_eq!(names, ours.map(|ours| ours.metrics).collect(), "{}", rendered.folder);
+        seen.extend(names);
+    }
+    assert_eq!(seen, OURS.iter().map(|ours| ours.metrics).collect());
 }

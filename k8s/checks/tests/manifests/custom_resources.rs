@@ -152,6 +152,7 @@ fn mistakes() -> Vec<(&'static str, (&'static str, &'static str), &'static str, 
     let backend = ("BackendTrafficPolicy", "anteroom-visitors");
     let extension = ("EnvoyExtensionPolicy", "anteroom-protected");
     let in_envoy = |object, at, value| ("envoy-gateway", object, at, value);
+    let over_grpc = |at, value| ("envoy-gateway-grpc", security, at, value);
     let service = ("VirtualService", "anteroom");
     let in_istio = |object, at, value| ("istio", object, at, value);
     let policy = ("AuthorizationPolicy", "anteroom");
@@ -196,6 +197,10 @@ fn mistakes() -> Vec<(&'static str, (&'static str, &'static str), &'static str, 
         in_envoy(backend, "/spec/circuitBreaker/maxRequests", json!(1)),
         in_envoy(extension, "/spec/lua/0/type", json!("File")),
         in_envoy(extension, "/spec/lua/0/valueRef/name", json!("")),
+        over_grpc("/spec/extAuth/grpc/path", json!("/")),
+        over_grpc("/spec/extAuth/grpc/backendRefs/0/name", Value::Null),
+        over_grpc("/spec/extAuth/contextExtensions/0/type", json!("Text")),
+        over_grpc("/spec/extAuth/contextExtensions/0/value", json!(1)),
         in_istio(gateway, "/spec/servers/0/tls/mode", json!("ON")),
         in_istio(gateway, "/spec/servers/0/hosts", Value::Null),
         in_istio(gateway, "/spec/servers/0/port/number", json!("https")),

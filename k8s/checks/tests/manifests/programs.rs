@@ -2,9 +2,9 @@
 
 use std::{fs, path::Path, process::Command};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::rendered::{Rendered, items, pod, rendered};
+use crate::rendered::{OURS, Ours, Rendered, all, items, pod, rendered};
 
 /// What is mounted under this name, all ConfigMaps of the volume together.
 pub fn mounted(
@@ -55,9 +55,20 @@ fn prometheus_takes_its_configuration_and_its_rules() {
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.contains("rules found"), "{text}");
-    let names = ["admission-metrics", "scheduler", "issuer"];
-    for name in names {
-        let service: &Value = dev.find("Service", name).unwrap();
-        assert_eq!(service["spec"]["clusterIP"], "None", "{name}: DNS has to name each pod");
+    let config = dev.find("ConfigMap", "prometheus-config").unwrap();
+    let config = config["data"]["prometheus.yml"].as_str().unwrap();
+    let config: Value = serde_saphyr::from_str(config).unwrap();
+    let jobs = items(&config["scrape_configs"]);
+    assert_eq!(jobs.len(), OURS.len());
+    for Ours { label, metrics, metrics_port, .. } in OURS {
+        let job = jobs.iter().find(|job| job["job_name"] == label).unwrap();
+        let by = &job["dns_sd_configs"][0];
+        assert_eq!((&by["names"], &by["port"]), (&json!([metrics]), &json!(metrics_port)));
+        let service = all().iter().find_map(|rendered| rendered.find("Service", metrics)).unwrap();
+        assert_eq!(service["spec"]["clusterIP"], "None", "{metrics}: DNS has to name each pod");
+        let port = json!({"name": "metrics", "port": metrics_port, "targetPort": "metrics"});
+        assert_eq!(service["spec"]["ports"], json!([port]), "{metrics}");
+        // The name of the job with the ServiceMonitor.
+        assert_eq!(service["metadata"]["labels"]["app.kubernetes.io/name"], label);
     }
 }

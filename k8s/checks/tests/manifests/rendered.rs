@@ -10,10 +10,12 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 14] = [
     "overlays/dev",
     "overlays/prod",
+    "checks/overlays/envoy",
     "checks/overlays/envoy-gateway",
+    "checks/overlays/envoy-gateway-grpc",
     "checks/overlays/hpa-requests",
     "checks/overlays/ingress-nginx",
     "checks/overlays/istio",
@@ -23,6 +25,51 @@ const FOLDERS: [&str; 12] = [
     "checks/overlays/sentinel",
     "checks/overlays/traefik",
     "checks/overlays/webhook",
+];
+
+/// A service of ours that runs all the time.
+pub struct Ours {
+    /// Its Deployment.
+    pub name: &'static str,
+    /// The name in the labels of its pods.
+    pub label: &'static str,
+    /// The Service that names each of its pods for Prometheus.
+    pub metrics: &'static str,
+    pub metrics_port: u16,
+    /// Whether a component brings it, so that an overlay can be without it.
+    pub is_component: bool,
+}
+
+pub const OURS: [Ours; 4] = [
+    Ours {
+        name: "admission",
+        label: "admission",
+        metrics: "admission-metrics",
+        metrics_port: 9090,
+        is_component: false,
+    },
+    Ours {
+        name: "scheduler",
+        label: "scheduler",
+        metrics: "scheduler",
+        metrics_port: 9091,
+        is_component: false,
+    },
+    Ours {
+        name: "issuer",
+        label: "issuer",
+        metrics: "issuer",
+        metrics_port: 9092,
+        is_component: true,
+    },
+    Ours {
+        name: "envoy",
+        // Pods of Envoy Gateway have the name "envoy".
+        label: "anteroom-envoy",
+        metrics: "envoy-metrics",
+        metrics_port: 9093,
+        is_component: true,
+    },
 ];
 
 /// What one folder would apply.

@@ -137,8 +137,10 @@ fn policy<'a>(objects: &'a [Value], kind: &str, route: &Value) -> Option<&'a Val
 
 fn of_http_routes(objects: &[Value]) -> impl Iterator<Item = Route<'_>> {
     of_kind(objects, "HTTPRoute").flat_map(|of| {
-        let check = policy(objects, "SecurityPolicy", of).map(|it| &it["spec"]["extAuth"]["http"]);
-        let is_checked = check.is_some_and(|it| it["path"].as_str().is_some_and(is_check));
+        let check = policy(objects, "SecurityPolicy", of).map(|it| &it["spec"]["extAuth"]);
+        let is_checked = check.is_some_and(|it| {
+            it["http"]["path"].as_str().is_some_and(is_check) || is_check_over_grpc(it)
+        });
         items(&of["spec"]["rules"]).iter().flat_map(move |rule| {
             let paths = items(&rule["matches"]).iter().map(|it| {
                 let path = it["path"]["value"].as_str().unwrap();
@@ -158,6 +160,19 @@ fn of_http_routes(objects: &[Value]) -> impl Iterator<Item = Route<'_>> {
             })
         })
     })
+}
+
+/// The value that a route gives to the check over gRPC.
+fn extension<'a>(check: &'a Value, name: &str) -> Option<&'a str> {
+    let mut extensions = items(&check["contextExtensions"]).iter();
+    extensions.find(|it| it["name"] == name && it["type"] == "Value")?["value"].as_str()
+}
+
+/// Without a queue each visitor would be refused.
+fn is_check_over_grpc(check: &Value) -> bool {
+    let backends = json!([{"name": "envoy", "port": 9001}]);
+    let queue = extension(check, "queue");
+    check["grpc"]["backendRefs"] == backends && queue.is_some_and(|it| !it.is_empty())
 }
 
 /// `custom_resources.rs` compares these with the check, which is in another namespace.
@@ -270,6 +285,12 @@ pub fn a_clients_own_headers_are_replaced(objects: &[Value], findings: &mut Find
     for route in of_kind(objects, "HTTPRoute") {
         let Some(check) = policy(objects, "SecurityPolicy", route) else { continue };
         let check = &check["spec"]["extAuth"];
+        if check["grpc"].is_object() {
+            // The check gets all headers, and its answer replaces and removes them.
+            findings.unless(check["headersToExtAuth"].is_null(), "to the check");
+            findings.unless(extension(check, "gate") == Some("redirect"), "options of the check");
+            continue;
+        }
         findings.unless_all(&NAMING, &listed(&check["http"]["headersToBackend"]), "to service");
         let sent = listed(&check["headersToExtAuth"]);
         let wanted = ["cookie", "x-anteroom-token", "x-anteroom-gate", "x-forwarded-for"];

@@ -20,7 +20,7 @@ use crate::rendered::{all, name_of, of_kind};
 /// Notes what is wrong with the objects of an overlay.
 type Policy = fn(&[Value], &mut Findings);
 
-const POLICIES: [(&str, Policy); 24] = [
+const POLICIES: [(&str, Policy); 25] = [
     ("one namespace", one_namespace),
     ("restricted", pods::restricted),
     ("read-only root", pods::read_only_root),
@@ -31,6 +31,7 @@ const POLICIES: [(&str, Policy); 24] = [
     ("denied by default", network::denied_by_default),
     ("protected", network::only_the_gate_reaches_what_is_protected),
     ("public port", network::the_public_port_is_for_the_gateway),
+    ("gRPC port", network::the_grpc_port_is_for_gateways),
     ("service port", network::the_service_port_is_for_backends),
     ("metrics port", network::the_metrics_port_is_for_prometheus),
     ("ways out", ways_out::each_names_where_it_leads),

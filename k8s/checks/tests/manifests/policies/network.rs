@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Findings;
-use crate::rendered::{find, items, name_of, of_kind, workloads};
+use crate::rendered::{OURS, Ours, find, items, name_of, of_kind, workloads};
 
 /// Whether a selector takes these labels. None takes nothing, an empty one everything.
 pub fn selects(selector: &Value, labels: &Value) -> bool {
@@ -49,6 +49,11 @@ fn is_gateway(objects: &[Value], peer: &Value) -> bool {
         return *peer
             == json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "gate"}}});
     }
+    is_gateway_of_user(peer)
+}
+
+/// Whether a peer is pods that labels name, in a namespace that is named.
+fn is_gateway_of_user(peer: &Value) -> bool {
     let namespace = &peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"];
     let pods = peer["podSelector"]["matchLabels"].as_object();
     namespace.is_string() && pods.is_some_and(|it| !it.is_empty()) && peer["ipBlock"].is_null()
@@ -56,15 +61,13 @@ fn is_gateway(objects: &[Value], peer: &Value) -> bool {
 
 pub fn the_public_port_is_for_the_gateway(objects: &[Value], findings: &mut Findings) {
     let is = [json!("public"), json!(8080)];
-    let labels = json!({"app.kubernetes.io/name": "admission"});
-    for rule in ingress_rules(objects, &labels) {
-        let ports = items(&rule["ports"]);
-        if ports.is_empty() || ports.iter().any(|port| is.contains(&port["port"])) {
-            let from = items(&rule["from"]);
-            let are_gateways = from.iter().all(|peer| is_gateway(objects, peer));
-            findings.unless(!from.is_empty() && are_gateways, format!("from {}", rule["from"]));
-        }
-    }
+    findings.unless_from(objects, "admission", &is, |peer| is_gateway(objects, peer));
+}
+
+/// It authenticates no caller, and NGINX never calls it.
+pub fn the_grpc_port_is_for_gateways(objects: &[Value], findings: &mut Findings) {
+    let is = [json!("grpc"), json!(9001)];
+    findings.unless_from(objects, "anteroom-envoy", &is, is_gateway_of_user);
 }
 
 pub fn only_the_gate_reaches_what_is_protected(objects: &[Value], findings: &mut Findings) {
@@ -102,9 +105,9 @@ pub fn the_service_port_is_for_backends(objects: &[Value], findings: &mut Findin
 
 pub fn the_metrics_port_is_for_prometheus(objects: &[Value], findings: &mut Findings) {
     let prometheus = json!({"matchLabels": {"app.kubernetes.io/name": "prometheus"}});
-    for (name, number) in [("admission", 9090), ("scheduler", 9091), ("issuer", 9092)] {
-        let port = [json!("metrics"), json!(number)];
-        findings.unless_a_port_is_for(objects, name, &port, &prometheus);
+    for Ours { label, metrics_port, .. } in OURS {
+        let port = [json!("metrics"), json!(metrics_port)];
+        findings.unless_a_port_is_for(objects, label, &port, &prometheus);
     }
 }
 
@@ -112,6 +115,25 @@ impl Findings {
     /// Notes each peer that reaches this port of these pods and is not named by this label, in this
     /// namespace or in one that a label names.
     fn unless_a_port_is_for(&mut self, objects: &[Value], name: &str, is: &[Value], pods: &Value) {
+        let named = |namespace: &Value| {
+            namespace.is_null()
+                || namespace["matchLabels"].as_object().is_some_and(|it| !it.is_empty())
+        };
+        self.unless_from(objects, name, is, |peer| {
+            peer["podSelector"] == *pods
+                && named(&peer["namespaceSelector"])
+                && peer["ipBlock"].is_null()
+        });
+    }
+
+    /// Notes each rule that lets another peer than these reach this port of the pods of this name.
+    fn unless_from(
+        &mut self,
+        objects: &[Value],
+        name: &str,
+        is: &[Value],
+        may: impl Fn(&Value) -> bool,
+    ) {
         let labels = json!({"app.kubernetes.io/name": name});
         for rule in ingress_rules(objects, &labels) {
             let ports = items(&rule["ports"]);
@@ -119,16 +141,8 @@ impl Findings {
                 continue;
             }
             let from = items(&rule["from"]);
-            let named = |namespace: &Value| {
-                namespace.is_null()
-                    || namespace["matchLabels"].as_object().is_some_and(|it| !it.is_empty())
-            };
-            let are_named = from.iter().all(|peer| {
-                peer["podSelector"] == *pods
-                    && named(&peer["namespaceSelector"])
-                    && peer["ipBlock"].is_null()
-            });
-            self.unless(!from.is_empty() && are_named, format!("{name}: from {}", rule["from"]));
+            let holds = !from.is_empty() && from.iter().all(&may);
+            self.unless(holds, format!("{name}: from {}", rule["from"]));
         }
     }
 }

@@ -52,6 +52,9 @@ fn planted() -> Vec<Planted> {
     let client = ("ClientTrafficPolicy", "anteroom");
     let in_envoy =
         |policy, object, at, value| (policy, "checks/overlays/envoy-gateway", object, at, value);
+    let over_grpc =
+        |policy, at, value| (policy, "checks/overlays/envoy-gateway-grpc", security, at, value);
+    let in_grpc = |policy, object, at, value| (policy, "checks/overlays/envoy", object, at, value);
     let in_istio = |policy, object, at, value| (policy, "checks/overlays/istio", object, at, value);
     let any_gateway = json!({"namespaceSelector": {}, "podSelector": {"matchLabels": {"a": "b"}}});
     let site = json!("set_real_ip_from 10.0.0.0/8;\n");
@@ -115,6 +118,12 @@ fn planted() -> Vec<Planted> {
         in_traefik("headers", check, "/spec/forwardAuth/authResponseHeaders/0", json!("X-A")),
         in_envoy("checked", security, "/spec/targetRefs/0/name", json!("anteroom-visitors")),
         in_envoy("checked", security, "/spec/extAuth/http/path", json!("/v1/queues/concert")),
+        over_grpc("checked", "/spec/targetRefs/0/name", json!("anteroom-visitors")),
+        over_grpc("checked", "/spec/extAuth/contextExtensions/0/name", json!("queues")),
+        over_grpc("checked", "/spec/extAuth/grpc/backendRefs/0/name", json!("admission")),
+        over_grpc("headers", "/spec/extAuth/contextExtensions/1/value", json!("join")),
+        over_grpc("headers", "/spec/extAuth/headersToExtAuth", json!(["cookie"])),
+        over_grpc("fails closed", "/spec/extAuth/failOpen", json!(true)),
         in_envoy("fails closed", security, "/spec/extAuth/failOpen", json!(true)),
         in_envoy("headers", security, "/spec/extAuth/http/headersToBackend/2", json!("a")),
         in_envoy("headers", security, "/spec/extAuth/headersToExtAuth/0", json!("a")),
@@ -134,6 +143,13 @@ fn planted() -> Vec<Planted> {
             "/spec/http/2/headers/request/remove/0",
             json!("x-anteroom-visitor"),
         ),
+        in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", any_pod.clone()),
+        in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", json!([])),
+        in_grpc("gRPC port", policy("metrics"), "/spec/ingress/0/ports", json!([])),
+        in_grpc("metrics port", policy("envoy"), "/spec/ingress/0/ports", json!([])),
+        in_grpc("probes", ("Deployment", "envoy"), "C/readinessProbe/httpGet/path", json!("/")),
+        in_grpc("rolls", ("Deployment", "envoy"), "/spec/replicas", json!(2)),
+        in_grpc("ends in time", ("Deployment", "envoy"), "C/env", json!([])),
         in_dev("service port", policy("admission"), "/spec/ingress/1/from", any_pod.clone()),
         in_dev("service port", policy("admission"), "/spec/ingress/0/ports", json!([])),
         in_dev("service port", policy("admission"), FROM_1, backend),

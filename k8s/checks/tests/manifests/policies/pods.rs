@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Findings;
-use crate::rendered::{containers, find, items, name_of, of_kind, pod, workloads};
+use crate::rendered::{OURS, containers, find, items, name_of, of_kind, pod, workloads};
 
 /// The Pod Security Standard "restricted", and the namespace that enforces it.
 pub fn restricted(objects: &[Value], findings: &mut Findings) {
@@ -99,7 +99,7 @@ pub fn probes(objects: &[Value], findings: &mut Findings) {
             for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
                 findings.unless(container[probe].is_object(), format!("{name}: {probe}"));
             }
-            if ["admission", "scheduler", "issuer"].contains(&name) {
+            if OURS.iter().any(|ours| ours.name == name) {
                 for (probe, path) in
                     [("startup", "/livez"), ("liveness", "/livez"), ("readiness", "/readyz")]
                 {

@@ -90,3 +90,13 @@ fn production_adds_backends_and_a_prometheus_of_the_user() {
         ]
     );
 }
+
+/// The gateways of the user, in their own namespace, and nothing else.
+#[test]
+fn gateways_alone_reach_the_checks_over_grpc() {
+    let gateway = json!({"gateway.envoyproxy.io/owning-gateway-name": "anteroom"});
+    let of_user = [("gateway", gateway), ("stranger", json!({}))];
+    let mut found = connections("checks/overlays/envoy", &of_user);
+    found.retain(|connection| connection.contains("envoy"));
+    assert_eq!(found, ["gateway → envoy:grpc"]);
+}

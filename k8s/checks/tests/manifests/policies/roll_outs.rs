@@ -80,9 +80,13 @@ pub fn ends_in_time(objects: &[Value], findings: &mut Findings) {
         let holds = grace > needs;
         findings.unless(holds, format!("{name}: {needs} s of {grace} s of grace"));
     }
-    let admission = find(objects, "Deployment", "admission");
-    let drains = admission.is_some_and(|it| it.to_string().contains("ADMISSION__DRAIN_DELAY"));
-    findings.unless(drains, "admission: drain_delay is 0s by default");
+    // What gateways call.
+    for name in ["admission", "envoy"] {
+        let Some(called) = find(objects, "Deployment", name) else { continue };
+        let key = format!("{}__DRAIN_DELAY", name.to_uppercase());
+        let drains = called.to_string().contains(&key);
+        findings.unless(drains, format!("{name}: drain_delay is 0s by default"));
+    }
 }
 
 /// A StatefulSet ends the old one before it starts the new one.
