@@ -28,7 +28,7 @@ use crate::rate_limit::RateLimitService;
 
 /// The most calls under way on one connection. Envoy opens another one past it.
 const MAX_CONCURRENT_STREAMS: u32 = 1_024;
-/// How often an idle connection is asked whether its other end is still there.
+/// How often an idle connection must show that its other end is still there.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// After a failure to accept, such as no descriptor being left.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
