@@ -145,6 +145,22 @@ async fn redis_down_follows_on_store_error() {
     }
 }
 
+/// The time for a call ends before that for Redis.
+#[tokio::test]
+async fn a_redis_that_is_too_slow_follows_on_store_error() {
+    let slow = "[store]\ncommand_timeout = \"20s\"\nrequest_timeout = \"20s\"\n";
+    let queue = "[queues.shop]\ncapacity = 1\non_store_error = \"hold\"\n";
+    let room = Room::start(&format!("{queue}{slow}")).await;
+    let (known, waits) = (room.join().await, room.join().await);
+    assert_eq!(room.call(Method::POST, "token/claim", &known).await.status(), 200);
+    assert_eq!(room.check(Check::of("shop").token(&known)).await.status(), 200);
+    room.anteroom.deployment.redis.freeze();
+    assert_eq!(room.check(Check::of("shop").token(&known)).await.status(), 200);
+    let refused = room.check(Check::of("shop").token(&waits)).await;
+    let refusal = refused.header("x-anteroom-refusal");
+    assert_eq!((refused.status(), refusal), (403, Some("store_unavailable")));
+}
+
 #[tokio::test]
 async fn the_configuration_is_reloaded() {
     let room = Room::start(QUEUE).await;
