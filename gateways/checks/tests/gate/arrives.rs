@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use anteroom_testkit::{client, free_ports};
+use anteroom_testkit::{Answer, client, free_ports};
 use http::Method;
 use reqwest::Client;
 
-use crate::browser::COOKIE_NAME;
+use crate::browser::{AtGate as _, COOKIE_NAME};
 use crate::gateway::{Gateway, example};
 use crate::program::Program;
 use crate::raw;
@@ -128,6 +128,7 @@ impl Open {
                 shop: shop.address(),
                 admission: admission.address(),
                 second: None,
+                checks: Vec::new(),
             };
             let edits = wiring.edits(&Plan { program, edits, ..Plan::default() });
             if let Some(_gateway) = Gateway::start(program, gate, &edits).await {
@@ -160,24 +161,29 @@ async fn what_a_client_claims_arrives_nowhere() {
     }
 }
 
+/// No header of these names has what the client wrote.
+fn claimed(arrival: &Arrival, names: &BTreeSet<&str>) {
+    let mut found: Vec<_> = names
+        .iter()
+        .filter(|name| arrival.header(name).iter().any(|value| value.contains(CLAIM)))
+        .copied()
+        .collect();
+    // An id is no claim, and a list of addresses is read from its end.
+    found.retain(|name| *name != "x-request-id");
+    found.retain(|name| {
+        *name != "x-forwarded-for" || arrival.header(name).concat().ends_with(CLAIM)
+    });
+    assert!(found.is_empty(), "{found:?} of {arrival:?}");
+}
+
 /// The same of every gateway, which each write more of their own than NGINX does.
 pub async fn no_header_about_the_request_is_a_client_s(program: Program) {
+    if program == Program::EnvoyGrpc {
+        return no_header_about_the_request_is_a_client_s_over_grpc().await;
+    }
     let Open { admission, shop, url, _gateway } = Open::start(program, &[]).await;
     let client = client();
     let (service, gate) = (names(FOR_SERVICE), names(FOR_GATE));
-    let claimed = |arrival: &Arrival, names: &BTreeSet<&str>| {
-        let mut found: Vec<_> = names
-            .iter()
-            .filter(|name| arrival.header(name).iter().any(|value| value.contains(CLAIM)))
-            .copied()
-            .collect();
-        // An id is no claim, and a list of addresses is read from its end.
-        found.retain(|name| *name != "x-request-id");
-        found.retain(|name| {
-            *name != "x-forwarded-for" || arrival.header(name).concat().ends_with(CLAIM)
-        });
-        assert!(found.is_empty(), "{found:?} of {arrival:?}");
-    };
     // A proxy ends a connection by this word; another test claims it.
     let mut all = &service | &gate;
     for of_connection in ["connection", "upgrade"] {
@@ -192,6 +198,34 @@ pub async fn no_header_about_the_request_is_a_client_s(program: Program) {
     claimed(check, &gate);
     claim(&client, &format!("{url}/v1/queues/concert/token"), all).await;
     claimed(&admission.last(), &names(FOR_PAGE));
+}
+
+/// Over gRPC the check itself removes them, so it is the real one. Method and path of the request
+/// are no headers of the check.
+async fn no_header_about_the_request_is_a_client_s_over_grpc() {
+    let program = Program::EnvoyGrpc;
+    let site = Site::with(Plan { program, queue: "capacity = 1", ..Plan::default() }).await;
+    let token = site.token().await;
+    let service = names(FOR_SERVICE);
+    let mut all = &service | &names(FOR_GATE);
+    for other in ["connection", "upgrade", "host", "x-anteroom-token"] {
+        all.remove(other);
+    }
+    let claims = |path: &str| {
+        let ask = site.client.get(format!("{}{path}", site.url));
+        all.iter().fold(ask, |ask, name| ask.header(*name, CLAIM))
+    };
+    let refused = Answer::of(claims("/seats?row=1")).await;
+    refused.is_problem(401, "token_missing");
+    assert!(refused.header("x-anteroom-room").ends_with("?return_to=%2Fseats"), "{refused:?}");
+    for path in ["/seats?row=1", "/public/logo"] {
+        let answer = Answer::of(claims(path).header("x-anteroom-token", &token)).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let arrival = site.shop.last();
+        assert_eq!(arrival.path, path);
+        claimed(&arrival, &service);
+        assert!(arrival.header("x-anteroom-token").is_empty(), "{arrival:?}");
+    }
 }
 
 /// The example's lines for another proxy in front are put in force. It passes on what a client

@@ -82,7 +82,7 @@ impl Gateway {
             Program::Nginx => self.process.signal(Signal::SIGHUP),
             Program::Caddy => self.process.signal(Signal::SIGUSR1),
             Program::Haproxy => self.process.signal(Signal::SIGUSR2),
-            Program::Envoy => {
+            Program::Envoy | Program::EnvoyGrpc => {
                 let next = self.program.command(self.directory.path(), self.port, Run::Succeed);
                 let mut before = std::mem::replace(&mut self.process, Process::start(next));
                 before.exit(PATIENCE).await;
@@ -110,7 +110,7 @@ impl Drop for Gateway {
                 }
             }
             // It leaves a file in the memory that it shares with its successor.
-            Program::Envoy => {
+            Program::Envoy | Program::EnvoyGrpc => {
                 let name = format!("/dev/shm/envoy_shared_memory_{}0", self.port);
                 let _ = fs::remove_file(name);
             }

@@ -5,6 +5,7 @@ mod arrives;
 mod attacks;
 mod browser;
 mod caching;
+mod envoy_grpc;
 mod gateway;
 mod guide;
 mod ingress_nginx;

@@ -234,16 +234,16 @@ pub async fn admission_down_lets_no_visitor_pass(program: Program) {
     assert_eq!(browser.navigate("/seats").await.status, 200);
 
     // It takes the question and never answers.
-    site.anteroom.admission.process.freeze();
+    site.processes().for_each(|process| process.freeze());
     let answer = browser.navigate("/seats").await;
     answer.is_problem(503, "gate_unavailable");
     assert_eq!(answer.header("retry-after"), "5");
-    site.anteroom.admission.process.thaw();
+    site.processes().for_each(|process| process.thaw());
     assert_eq!(browser.navigate("/seats").await.status, 200);
     assert_eq!(site.shop.arrivals().len(), 2);
 
     // It is gone.
-    site.anteroom.admission.process.kill();
+    site.processes().for_each(|process| process.kill());
     for method in [Method::GET, Method::POST, Method::OPTIONS] {
         browser.fetch(method, "/seats").await.is_problem(503, "gate_unavailable");
     }

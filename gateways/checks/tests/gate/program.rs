@@ -24,6 +24,8 @@ pub enum Program {
     Caddy,
     Haproxy,
     Envoy,
+    /// Envoy with the check over gRPC.
+    EnvoyGrpc,
     Traefik,
 }
 
@@ -34,7 +36,7 @@ impl Program {
             Self::Nginx => "nginx",
             Self::Caddy => "caddy",
             Self::Haproxy => "haproxy",
-            Self::Envoy => "envoy",
+            Self::Envoy | Self::EnvoyGrpc => "envoy",
             Self::Traefik => "traefik",
         }
     }
@@ -52,6 +54,7 @@ impl Program {
             Self::Caddy => &["Caddyfile", "anteroom.caddy"],
             Self::Haproxy => &["haproxy.cfg", "anteroom.lua"],
             Self::Envoy => &["envoy.yaml", "anteroom.lua"],
+            Self::EnvoyGrpc => &["envoy-grpc.yaml", "anteroom.lua"],
             Self::Traefik => &[
                 "traefik.yaml",
                 "dynamic.yaml",
@@ -114,8 +117,8 @@ impl Program {
             Self::Haproxy => {
                 command.arg(if only_checks { "-c" } else { "-W" }).args(["-f", "haproxy.cfg"]);
             }
-            Self::Envoy => {
-                command.args(["-c", "envoy.yaml", "--concurrency", "2", "-l", "error"]);
+            Self::Envoy | Self::EnvoyGrpc => {
+                command.args(["-c", self.files()[0], "--concurrency", "2", "-l", "error"]);
                 // By this number the next one finds the one before it. Each port is one Envoy's.
                 command.args(["--base-id", &port.to_string()]);
                 command.args(match run {
@@ -177,7 +180,7 @@ impl Program {
             Self::Nginx => log.contains("[warn]"),
             Self::Caddy => log.contains("\"level\":\"warn\""),
             Self::Haproxy => log.contains("[WARNING]"),
-            Self::Envoy => log.contains("[error]"),
+            Self::Envoy | Self::EnvoyGrpc => log.contains("[error]"),
             Self::Traefik => !log.is_empty(),
         }
     }

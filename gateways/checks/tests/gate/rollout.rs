@@ -39,17 +39,22 @@ impl Load {
             .await;
     }
 
-    /// Ends `admission` in the middle of the load, and the load some time after it.
-    async fn survives(self: Arc<Self>, mut admission: Service, mut workers: JoinSet<()>) {
+    /// Ends these services one after the other in the middle of the load, and the load some time
+    /// after them.
+    async fn survives(self: Arc<Self>, mut leave: Vec<Service>, mut workers: JoinSet<()>) {
         self.answers(MANY).await;
-        admission.process.term();
-        assert_eq!(admission.process.exit(2 * PATIENCE).await.code(), Some(0));
-        self.answers(MANY).await;
+        for service in &mut leave {
+            service.process.term();
+            assert_eq!(service.process.exit(2 * PATIENCE).await.code(), Some(0));
+            self.answers(MANY).await;
+        }
         self.over.store(true, Relaxed);
         while let Some(ended) = workers.join_next().await {
             ended.expect("each request had its answer");
         }
-        assert_eq!(admission.logged("connections are cut"), 0);
+        for service in &leave {
+            assert_eq!(service.logged("connections are cut"), 0);
+        }
     }
 }
 
@@ -84,20 +89,20 @@ async fn kept_connections_move_on_by_themselves() {
             }
         });
     }
-    load.survives(leaves, workers).await;
+    load.survives(vec![leaves], workers).await;
 }
 
 async fn survives_a_roll_out(program: Program, without_keepalive: bool) {
     let plan = Plan {
         program,
         queue: ROOM_FOR_ALL,
-        env: &[DRAIN],
+        env: &[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s")],
         twice: true,
         without_keepalive,
         ..Plan::default()
     };
     let mut site = Site::with(plan).await;
-    let leaves = site.second.take().expect("two admissions");
+    let leave = site.second.take().into_iter().chain(site.checks.pop()).collect();
     let site = Arc::new(site);
     let (load, mut workers) = (Arc::new(Load::default()), JoinSet::new());
     for _ in 0..WORKERS {
@@ -113,7 +118,7 @@ async fn survives_a_roll_out(program: Program, without_keepalive: bool) {
             }
         });
     }
-    load.survives(leaves, workers).await;
+    load.survives(leave, workers).await;
 }
 
 pub async fn no_request_is_lost_in_a_roll_out(program: Program) {

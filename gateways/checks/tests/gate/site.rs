@@ -1,7 +1,7 @@
 //! A whole site: a gateway with the files of its example, Anteroom behind it, the service that it
 //! protects.
 
-use anteroom_testkit::{Answer, Anteroom, Service, client, free_port, free_ports};
+use anteroom_testkit::{Answer, Anteroom, Process, Service, client, free_port, free_ports};
 use http::Method;
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -54,6 +54,8 @@ pub struct Site {
     pub client: Client,
     /// The second admission, where there is one.
     pub second: Option<Service>,
+    /// What answers the checks, if the gateway asks over gRPC: as many as there are admissions.
+    pub checks: Vec<Service>,
 }
 
 impl Site {
@@ -93,6 +95,12 @@ impl Site {
         let anteroom = Anteroom::start(&queues, plan.env).await;
         let shop = Shop::start().await;
         let second = if plan.twice { Some(anteroom.deployment.admission().await) } else { None };
+        let mut checks = Vec::new();
+        if plan.program == Program::EnvoyGrpc {
+            for _ in 0..=usize::from(plan.twice) {
+                checks.push(anteroom.deployment.envoy().await);
+            }
+        }
         let wiring = Wiring {
             gate,
             fast,
@@ -102,14 +110,17 @@ impl Site {
             shop: shop.address(),
             admission: anteroom.admission.address("public"),
             second: second.as_ref().map(|second| second.address("public")),
+            checks: checks.iter().map(|check| check.address("grpc")).collect(),
         };
         let gateway = Gateway::start(plan.program, gate, &wiring.edits(plan)).await?;
         let _caches =
             if plan.cached { Some(Gateway::nginx(front, &wiring.caches()).await?) } else { None };
         let fast = format!("127.0.0.1:{fast}");
-        let site = Self { anteroom, shop, gateway, _caches, url, fast, client: client(), second };
-        for admission in [&site.anteroom.admission].into_iter().chain(&site.second) {
-            admission.until_ready().await;
+        let client = client();
+        let site = Self { anteroom, shop, gateway, _caches, url, fast, client, second, checks };
+        let services = [&site.anteroom.admission].into_iter().chain(&site.second);
+        for service in services.chain(&site.checks) {
+            service.until_ready().await;
         }
         Some(site)
     }
@@ -143,6 +154,12 @@ impl Site {
         let request =
             if token.is_empty() { request } else { request.header("x-anteroom-token", token) };
         Answer::of(request).await
+    }
+
+    /// What the gateway needs of Anteroom: admission, and what answers the checks over gRPC.
+    pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
+        let services = [&mut self.anteroom.admission].into_iter().chain(&mut self.checks);
+        services.map(|service| &mut service.process)
     }
 
     /// The protected service finishes a visit, by the handle that came with it.

@@ -44,7 +44,7 @@ macro_rules! table {
 }
 
 table! {
-    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy, traefik Traefik]
+    [nginx Nginx, caddy Caddy, haproxy Haproxy, envoy Envoy, envoy_grpc EnvoyGrpc, traefik Traefik]
 
     "A visitor without a place does not pass. A page load is redirected to the waiting page. A script gets 401."
         => nginx::promise_06_without_a_place_no_visitor_passes;
@@ -115,6 +115,11 @@ table! {
             no in caddy: "caddy.md#known-pitfalls";
 }
 
+/// The name of a gateway for its reader.
+fn heading(name: &'static str) -> &'static str {
+    if name == "envoy_grpc" { "envoy (gRPC)" } else { name }
+}
+
 /// The page of the documentation.
 fn page() -> String {
     let mut page = String::from(
@@ -123,7 +128,7 @@ fn page() -> String {
          in front of a real Anteroom. A \"no\" links\nto the reason.\n\n| case |",
     );
     for name in GATEWAYS {
-        let _ = write!(page, " {name} |");
+        let _ = write!(page, " {} |", heading(name));
     }
     page.push_str("\n|---|");
     page.push_str(&"---|".repeat(GATEWAYS.len()));

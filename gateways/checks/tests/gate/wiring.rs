@@ -1,5 +1,7 @@
 //! What the tests change of an example: addresses, and what a user may change.
 
+use std::iter;
+
 use crate::gateway::Edit;
 use crate::program::Program;
 use crate::site::Plan;
@@ -13,6 +15,11 @@ const CADDY_HTTP2: &str = "\tadmin off\n\tservers {\n\t\tprotocols h1 h2 h2c\n\t
 const CADDY_SHOWS: &str = include_str!("shows.caddy");
 const HAPROXY_SHOWS: &str = include_str!("shows.haproxy");
 const ENVOY_SHOW: &str = include_str!("shows.envoy");
+const ENVOY_GRPC_SHOW: &str = include_str!("shows.envoy_grpc");
+const ENVOY_ADMISSIONS: &str =
+    "- endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 8080 } } }";
+const ENVOY_CHECKS: &str =
+    "- endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 9001 } } }";
 const TRAEFIK_SHOWS: &str = include_str!("shows.traefik");
 const TRAEFIK_VIP: &str = include_str!("vip.traefik");
 
@@ -29,6 +36,8 @@ pub struct Wiring<'a> {
     pub shop: &'a str,
     pub admission: &'a str,
     pub second: Option<&'a str>,
+    /// The gRPC ports of what answers the checks, if the gateway asks over gRPC.
+    pub checks: Vec<&'a str>,
 }
 
 /// The changes of one program's example.
@@ -50,7 +59,10 @@ impl Wiring<'_> {
             Program::Nginx => self.nginx(plan),
             Program::Caddy => self.caddy(plan),
             Program::Haproxy => self.haproxy(plan),
-            Program::Envoy => self.envoy(plan),
+            Program::Envoy => {
+                self.envoy(plan, ENVOY_SHOW, ["value: redirect", "value: \"redirect, join\""])
+            }
+            Program::EnvoyGrpc => self.envoy_grpc(plan),
             Program::Traefik => self.traefik(plan),
         };
         let is_for_nginx = plan.opt_out || plan.without_keepalive;
@@ -157,22 +169,20 @@ impl Wiring<'_> {
         }
     }
 
-    fn envoy(&self, plan: &Plan<'_>) -> Changes {
+    fn envoy_grpc(&self, plan: &Plan<'_>) -> Changes {
+        let mut changes =
+            self.envoy(plan, ENVOY_GRPC_SHOW, ["gate: redirect", "gate: \"redirect, join\""]);
+        changes.addresses.push((ENVOY_CHECKS, endpoints(&self.checks)));
+        changes
+    }
+
+    /// `join` is the option of the check without and with it.
+    fn envoy(&self, plan: &Plan<'_>, show: &str, join: [&'static str; 2]) -> Changes {
         let Self { gate, shop, .. } = self;
-        let socket = |address: &str| {
-            let (host, port) = address.split_once(':').expect("host and port");
-            format!("socket_address: {{ address: {host}, port_value: {port} }}")
-        };
-        let endpoint =
-            |address: &str| format!("- endpoint: {{ address: {{ {} }} }}", socket(address));
-        let mut servers = endpoint(&self.upstream(plan));
-        if let Some(second) = self.second {
-            servers += &format!("\n              {}", endpoint(second));
-        }
-        let admissions =
-            "- endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: 8080 } } }";
+        let upstream = self.upstream(plan);
+        let admissions: Vec<_> = iter::once(&*upstream).chain(self.second).collect();
         let open = "                        # CHANGE: what needs no place …";
-        let shows = ["concert", "vip"].map(|name| ENVOY_SHOW.replace("NAME", name)).concat();
+        let shows = ["concert", "vip"].map(|name| show.replace("NAME", name)).concat();
         let others = "                        - match: { prefix: /shows/ }\n                          \
                       direct_response: { status: 404 }\n                          \
                       typed_per_filter_config: *open\n";
@@ -180,7 +190,7 @@ impl Wiring<'_> {
             addresses: vec![
                 ("port_value: 8000", format!("port_value: {gate}")),
                 ("socket_address: { address: 127.0.0.1, port_value: 3000 }", socket(shop)),
-                (admissions, servers),
+                (ENVOY_ADMISSIONS, endpoints(&admissions)),
                 // Else it keeps a connection for a second after it has refused it.
                 (
                     "request_headers_timeout: 10s",
@@ -188,7 +198,7 @@ impl Wiring<'_> {
                         .to_owned(),
                 ),
             ],
-            join: vec![("value: redirect }", "value: \"redirect, join\" }".to_owned())],
+            join: vec![(join[0], join[1].to_owned())],
             shows: vec![(open, format!("{shows}{others}{open}"))],
             http2: vec![],
         }
@@ -217,6 +227,17 @@ impl Wiring<'_> {
             http2: vec![],
         }
     }
+}
+
+fn socket(address: &str) -> String {
+    let (host, port) = address.split_once(':').expect("host and port");
+    format!("socket_address: {{ address: {host}, port_value: {port} }}")
+}
+
+/// The endpoints of a cluster of Envoy.
+fn endpoints(addresses: &[&str]) -> String {
+    let endpoint = |address: &&str| format!("- endpoint: {{ address: {{ {} }} }}", socket(address));
+    addresses.iter().map(endpoint).collect::<Vec<_>>().join("\n              ")
 }
 
 /// What lets a server of NGINX take HTTP/2 without TLS on this port; newer versions have a

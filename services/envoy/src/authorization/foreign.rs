@@ -44,13 +44,19 @@ pub fn names(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether an `Authorization` header carries a token of Anteroom.
+/// Whether an `Authorization` header carries a token of Anteroom, at any place: some services read
+/// a list. They also take more than the blank for white space.
 fn is_token(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value).to_ascii_lowercase();
-    let Some((scheme, token)) = text.split_once(|char: char| !char.is_ascii_graphic()) else {
-        return false;
-    };
-    scheme == "bearer" && token.trim_start().starts_with("art1.")
+    text.match_indices("bearer").any(|(at, scheme)| {
+        let after = &text[at + scheme.len()..];
+        let token = after.trim_start_matches(is_no_graphic);
+        token.len() < after.len() && token.starts_with("art1.")
+    })
+}
+
+fn is_no_graphic(char: char) -> bool {
+    !char.is_ascii_graphic()
 }
 
 /// The `Cookie` header without the cookies of Anteroom, if it has one of them.
@@ -66,6 +72,7 @@ pub fn other_cookies(headers: &HeaderMap) -> Option<String> {
 }
 
 fn is_own(pair: &str) -> bool {
+    let pair = pair.trim_start_matches(is_no_graphic);
     let name = ["__Host-", "__Secure-"].iter().find_map(|prefix| pair.strip_prefix(prefix));
     name.unwrap_or(pair).starts_with("anteroom_")
 }
@@ -100,6 +107,19 @@ mod tests {
         );
         let own = headers(&[("authorization", "Bearer eyJ.own"), ("cookie", "a=b")]);
         assert_eq!(names(&own).count(), 0, "the service's own");
+    }
+
+    #[test]
+    fn nothing_before_a_token_hides_it() {
+        let hidden = |value: &str| is_token(value.as_bytes());
+        for before in ["", "\t", "\u{b}", "\u{a0}", "Basic x, ", "bearer "] {
+            assert!(hidden(&format!("{before}Bearer art1.x")), "{before:?}");
+            assert!(hidden(&format!("{before}BEARER\t \u{1f}art1.x")), "{before:?}");
+        }
+        assert!(!hidden("Bearerart1.x") && !hidden("Bearer x.art1.y"));
+        for before in ["", "\t", "\u{b}", "\u{a0}"] {
+            assert!(is_own(&format!("{before}__Host-anteroom_shop=x")), "{before:?}");
+        }
     }
 
     #[test]

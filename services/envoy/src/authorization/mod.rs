@@ -54,15 +54,12 @@ impl Authorization {
             Begun::Answered(answer) => return answer,
             Begun::NeedsStore(open) => open,
         };
-        let answer = gate::finish(process, &visitor, request.question(), open);
-        match tokio::time::timeout(limit, answer).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                let retry_after = self.app.retries.schedule_default();
-                let problem = Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after);
-                gate::refusal(problem, Some(&visitor.queue))
-            }
-        }
+        let answer = gate::finish_within(limit, process, &visitor, request.question(), open);
+        answer.await.unwrap_or_else(|| {
+            let retry_after = self.app.retries.schedule_default();
+            let problem = Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after);
+            gate::refusal(problem, Some(&visitor.queue))
+        })
     }
 
     fn warn_of_unknown_queue(&self, name: &str) {

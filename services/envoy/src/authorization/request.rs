@@ -53,10 +53,10 @@ impl VisitorRequest {
 fn headers(http: &HttpRequest) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(http.headers.len());
     let mut add = |name: &str, value: &[u8]| {
+        // White space around a value is no part of it, but arrives with HTTP/2.
+        let value = HeaderValue::from_bytes(value.trim_ascii());
         // Pseudo-headers begin with a colon, and are no header names.
-        if let (Ok(name), Ok(value)) =
-            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value))
-        {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), value) {
             headers.append(name, value);
         }
     };

@@ -25,6 +25,9 @@ const OK: i32 = 0;
 const PERMISSION_DENIED: i32 = 7;
 const UNAUTHENTICATED: i32 = 16;
 
+/// Envoy makes one for each request, or takes over that of a caller it trusts.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
 /// The answer to this request.
 pub fn of(answer: Response<Bytes>, request: &VisitorRequest) -> CheckResponse {
     let (parts, body) = answer.into_parts();
@@ -36,7 +39,8 @@ pub fn of(answer: Response<Bytes>, request: &VisitorRequest) -> CheckResponse {
             } else {
                 PERMISSION_DENIED
             };
-            (code, HttpResponse::DeniedResponse(denied(status, &parts.headers, &body)))
+            let denied = denied(status, &parts.headers, &body, request);
+            (code, HttpResponse::DeniedResponse(denied))
         }
     };
     CheckResponse {
@@ -68,13 +72,25 @@ fn passed(headers: &HeaderMap, request: &VisitorRequest) -> OkHttpResponse {
     }
 }
 
-fn denied(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> DeniedHttpResponse {
+fn denied(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &Bytes,
+    request: &VisitorRequest,
+) -> DeniedHttpResponse {
     let lines = headers.iter().filter_map(|(name, value)| Some((name, utf8(value)?)));
     // No cache may keep it.
-    let no_store = [append(&http::header::CACHE_CONTROL, "no-store")];
+    let no_store = append(&http::header::CACHE_CONTROL, "no-store");
+    // As Envoy's own log names the request.
+    let id = text(&request.headers, &REQUEST_ID);
+    let id = (!id.is_empty()).then(|| append(&REQUEST_ID, id));
     DeniedHttpResponse {
         status: Some(HttpStatus { code: status.as_u16().into() }),
-        headers: lines.map(|(name, value)| append(name, value)).chain(no_store).collect(),
+        headers: lines
+            .map(|(name, value)| append(name, value))
+            .chain([no_store])
+            .chain(id)
+            .collect(),
         body: String::from_utf8_lossy(body).into_owned(),
     }
 }

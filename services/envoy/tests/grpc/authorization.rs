@@ -17,6 +17,8 @@ async fn promise_06_a_visitor_passes_with_an_active_place_only() {
     );
     assert_eq!(without.body()["code"], "token_missing");
     assert_eq!(without.header("cache-control"), Some("no-store"));
+    let named = room.check(Check::of("shop").header("x-request-id", "of-envoy")).await;
+    assert_eq!((named.status(), named.header("x-request-id")), (401, Some("of-envoy")));
     let page = "https://shop.example/queues/shop?return_to=%2Fseats";
     assert_eq!(without.header("x-anteroom-room"), Some(page));
     assert_eq!(without.metadata("refusal").as_deref(), Some("token_missing"));
@@ -51,9 +53,9 @@ async fn promise_06_a_visitor_passes_with_an_active_place_only() {
     let answers =
         |answer| format!("anteroom_gate_answers_total{{answer=\"{answer}\",queue=\"shop\"}}");
     assert_eq!(room.envoy.metric(&answers("admitted")).await, Some(2.0));
-    assert_eq!(room.envoy.metric(&answers("refused")).await, Some(4.0));
+    assert_eq!(room.envoy.metric(&answers("refused")).await, Some(5.0));
     let times = "anteroom_envoy_request_seconds_count{answer=\"denied\",method=\"check\"}";
-    assert_eq!(room.envoy.metric(times).await, Some(4.0));
+    assert_eq!(room.envoy.metric(times).await, Some(5.0));
 }
 
 #[tokio::test]
@@ -107,6 +109,9 @@ async fn the_service_gets_no_token_and_no_header_of_a_client() {
     assert_eq!(passed.header("x-anteroom-visitor"), Some("1"));
     assert_eq!(passed.header("cookie"), Some("a=b; c=d"));
     assert_eq!(passed.removed(), ["x-anteroom-room", "x-anteroom-token", "x-original-url"]);
+    // A value is what is between the white space, which HTTP/2 does not take away.
+    let padded = Check::of("shop").header("authorization", &format!("\tBearer {token} "));
+    assert_eq!(room.check(padded).await.removed(), ["authorization"]);
     let by_cookie = Check::of("shop").header("cookie", &format!("__Host-anteroom_shop={token}"));
     assert_eq!(room.check(by_cookie).await.removed(), ["cookie"]);
 }
@@ -138,6 +143,22 @@ async fn redis_down_follows_on_store_error() {
         let stranger = room.check(Check::of(name)).await.status();
         assert_eq!(stranger, if unknown == 200 { 200 } else { 401 }, "{rule}");
     }
+}
+
+/// The time for a call ends before that for Redis.
+#[tokio::test]
+async fn a_redis_that_is_too_slow_follows_on_store_error() {
+    let slow = "[store]\ncommand_timeout = \"20s\"\nrequest_timeout = \"20s\"\n";
+    let queue = "[queues.shop]\ncapacity = 1\non_store_error = \"hold\"\n";
+    let room = Room::start(&format!("{queue}{slow}")).await;
+    let (known, waits) = (room.join().await, room.join().await);
+    assert_eq!(room.call(Method::POST, "token/claim", &known).await.status(), 200);
+    assert_eq!(room.check(Check::of("shop").token(&known)).await.status(), 200);
+    room.anteroom.deployment.redis.freeze();
+    assert_eq!(room.check(Check::of("shop").token(&known)).await.status(), 200);
+    let refused = room.check(Check::of("shop").token(&waits)).await;
+    let refusal = refused.header("x-anteroom-refusal");
+    assert_eq!((refused.status(), refusal), (403, Some("store_unavailable")));
 }
 
 #[tokio::test]

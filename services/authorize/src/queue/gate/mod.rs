@@ -87,6 +87,28 @@ pub async fn finish(
     conclude(visitor, &options, request, verdict)
 }
 
+/// The same within this time: after it, `on_store_error` decides about a valid token. `None` if
+/// the visitor has none; whether it has joined is unknown then.
+pub async fn finish_within(
+    limit: Duration,
+    process: &Process,
+    visitor: &Visitor,
+    request: GateRequest<'_>,
+    undecided: Undecided,
+) -> Option<Response<Bytes>> {
+    let options = undecided.options.clone();
+    let answer = finish(process, visitor, request, undecided);
+    match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => Some(answer),
+        Err(_) => {
+            let Held::Valid(token) = &visitor.held else { return None };
+            let late = store::Error::Unknown("the request took too long".to_owned());
+            let verdict = without_store(visitor, token, &late);
+            Some(conclude(visitor, &options, request, verdict))
+        }
+    }
+}
+
 fn conclude(
     visitor: &Visitor,
     options: &GateOptions,

@@ -21,7 +21,7 @@ const PURPOSES: [HeaderName; 4] = [
 const EARLY: [&str; 3] = ["prefetch", "prerender", "preview"];
 
 /// What the gateway's configuration asks for.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GateOptions {
     /// A visitor without a place who opens a page gets one.
     pub join: bool,
