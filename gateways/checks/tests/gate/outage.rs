@@ -14,6 +14,9 @@ async fn outage(program: Program, queue: &str) -> (Site, String, String) {
     assert_eq!(site.call(Method::GET, "/seats", &known).await.status, 200);
     site.call(Method::GET, "/seats", &waits).await.is_problem(403, "not_admitted");
     site.anteroom.deployment.redis.kill();
+    for service in [&site.anteroom.admission].into_iter().chain(&site.checks) {
+        service.until_metric("anteroom_store_up", |up| up == Some(0.0)).await;
+    }
     (site, known, waits)
 }
 

@@ -35,7 +35,7 @@ impl Visitor {
     async fn join(&self) -> Option<String> {
         let join = self.client.post(format!("{}/v1/queues/concert/tokens", self.url));
         let joined = join.json(&json!({})).send().await.ok()?;
-        let place: Value = (joined.status() == 201).then_some(joined)?.json().await.ok()?;
+        let place: Value = joined.status().is_success().then_some(joined)?.json().await.ok()?;
         Some(place["token"].as_str().expect("a token").to_owned())
     }
 
