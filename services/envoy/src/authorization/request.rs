@@ -33,7 +33,7 @@ impl VisitorRequest {
         Self {
             queue: extensions.remove("queue").unwrap_or_default(),
             options: extensions.remove("gate").unwrap_or_default(),
-            // A method that is none opens no page, so that it does not join.
+            // An invalid method counts as CONNECT: it opens no page, so the visitor does not join.
             method: method.unwrap_or(Method::CONNECT),
             peer: attributes.source.and_then(address).unwrap_or(Ipv4Addr::UNSPECIFIED.into()),
             headers: headers(&http),
