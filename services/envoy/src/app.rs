@@ -35,16 +35,20 @@ pub struct App {
     /// The retries that this process has scheduled.
     pub retries: Arc<PendingRetries>,
     live: ArcSwap<Live>,
-    families: (QueueFamilies, LimitFamilies),
+    families: EntityFamilies,
     own_secret: SecretString,
     lane_bound: usize,
 }
 
+/// The metrics of all queues and of all limits.
+struct EntityFamilies {
+    queues: QueueFamilies,
+    limits: LimitFamilies,
+}
+
 /// One configuration in force, with all that is made from it.
-#[derive(Default)]
 pub struct Live {
-    /// The configuration; `None` before the first.
-    config: Option<Arc<Config>>,
+    pub config: Arc<Config>,
     queues: HashMap<String, Arc<QueueState>>,
     limits: HashMap<String, Arc<LimitState>>,
 }
@@ -62,17 +66,21 @@ impl App {
         operations: Operations,
     ) -> prometheus::Result<Self> {
         let own_secret = random_secret();
-        let lane_bound = config.admission.lane_bound;
+        let nothing =
+            Live { config: config.clone(), queues: HashMap::new(), limits: HashMap::new() };
         let app = Self {
-            limits: Limits::open(&store, lane_bound),
+            limits: Limits::open(&store, config.admission.lane_bound),
             process: Process::new(store, None, &config, secrets(&config, &own_secret)),
             metrics: EnvoyMetrics::register(registry)?,
             operations,
             retries: Arc::default(),
-            live: ArcSwap::default(),
-            families: (QueueFamilies::register(registry)?, LimitFamilies::register(registry)?),
+            live: ArcSwap::from_pointee(nothing),
+            families: EntityFamilies {
+                queues: QueueFamilies::register(registry)?,
+                limits: LimitFamilies::register(registry)?,
+            },
             own_secret,
-            lane_bound,
+            lane_bound: config.admission.lane_bound,
         };
         app.reload(config);
         Ok(app)
@@ -82,13 +90,12 @@ impl App {
     /// the same name.
     pub fn reload(&self, config: Arc<Config>) {
         let before = self.live.load_full();
-        let (of_queues, of_limits) = &self.families;
         let queues = config.queues.iter().map(|(name, queue)| {
             let context = QueueContext {
                 name,
                 config: queue,
                 cookies: Cookies::of(&config.admission),
-                families: of_queues,
+                families: &self.families.queues,
                 store: &self.process.store,
                 lane_bound: self.lane_bound,
                 retries: &self.retries,
@@ -98,15 +105,16 @@ impl App {
         });
         let limits = config.limits.iter().map(|(name, limit)| {
             let before = before.limits.get(name).map(Arc::as_ref);
-            (name.clone(), Arc::new(LimitState::new(name, limit, before, of_limits)))
+            let limit = LimitState::new(name, limit, before, &self.families.limits);
+            (name.clone(), Arc::new(limit))
         });
-        let live = Live { queues: queues.collect(), limits: limits.collect(), config: None };
-        for name in before.queues.keys().filter(|name| !live.queues.contains_key(*name)) {
-            of_queues.forget(name);
+        let (queues, limits) = (queues.collect(), limits.collect());
+        for name in before.queues.keys().filter(|name| !config.queues.contains_key(*name)) {
+            self.families.queues.forget(name);
         }
         self.process.reload(&config, secrets(&config, &self.own_secret));
         set_docs_url(config.admission.docs_url.as_str());
-        self.live.store(Arc::new(Live { config: Some(config), ..live }));
+        self.live.store(Arc::new(Live { config, queues, limits }));
     }
 
     /// What is in force now. Not to be kept across a wait.
@@ -121,11 +129,6 @@ impl App {
 }
 
 impl Live {
-    /// The configuration.
-    pub fn config(&self) -> &Config {
-        self.config.as_deref().expect("a state is made with its first configuration")
-    }
-
     /// The limit of this name.
     pub fn limit(&self, name: &str) -> Option<&Arc<LimitState>> {
         self.limits.get(name)

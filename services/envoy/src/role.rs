@@ -8,19 +8,21 @@ use anteroom_authorize::snapshots;
 use anteroom_config::Config;
 use anteroom_core::store::Store;
 use anteroom_runtime::{
-    Changes, Context, PortName, Supervisor, listen, watch_store, write_listening,
+    Changes, Context, PortName, Readiness, Supervisor, listen, watch_store, write_listening,
 };
 use anyhow::Context as _;
 use envoy_types::pb::envoy::service::auth::v3::authorization_server::{self, AuthorizationServer};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::{
     self, RateLimitServiceServer,
 };
-use futures_util::stream;
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, stream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
 
 use crate::app::App;
 use crate::authorization::Authorization;
@@ -54,7 +56,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let (applied, in_force) = watch::channel(config);
     tokio::spawn(follow_changes(app.clone(), changes, applied));
     let stopping = CancellationToken::new();
-    read_queues(&app, &supervisor, &in_force, &stopping);
+    tokio::spawn(read_queues(app.clone(), supervisor, in_force, stopping.clone()));
     watch_store(&app.process.store, &readiness, nothing_to_run, &registry)?;
 
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -68,46 +70,39 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
         .add_service(rate_limits.max_decoding_message_size(max_message_bytes));
     write_listening(PortName::Grpc, address);
 
-    let set_health = async |status| {
-        // The empty name is the whole server.
-        for name in
-            ["", authorization_server::SERVICE_NAME, rate_limit_service_server::SERVICE_NAME]
-        {
-            health.set_service_status(name, status).await;
-        }
-    };
-    let show_readiness = async {
-        let mut shown = None;
-        loop {
-            let is_ready = readiness.is_ready();
-            if shown != Some(is_ready) {
-                let serving = ServingStatus::Serving;
-                set_health(if is_ready { serving } else { ServingStatus::NotServing }).await;
-                shown = Some(is_ready);
-            }
-            tokio::time::sleep(SHOW_READINESS_EVERY).await;
-        }
-    };
-    let stop = async {
-        shutdown.cancelled().await;
-        // Gateways still call until they have noticed that this process is not ready.
-        let drain_delay = app.live().config().envoy.drain_delay;
-        tokio::time::sleep(drain_delay).await;
-        stopping.cancel();
-    };
     let incoming =
         stream::unfold(listener, async |listener| Some((accept(&listener).await, listener)));
     let serving = router.serve_with_incoming_shutdown(incoming, stopping.cancelled());
-    let too_late = async {
-        stopping.cancelled().await;
-        let drain_timeout = app.live().config().envoy.drain_timeout;
+    let drain = async {
+        shutdown.cancelled().await;
+        // Gateways still call until they have noticed that this process is not ready.
+        let drain_delay = app.live().config.envoy.drain_delay;
+        tokio::time::sleep(drain_delay).await;
+        stopping.cancel();
+        let drain_timeout = app.live().config.envoy.drain_timeout;
         tokio::time::sleep(drain_timeout).await;
     };
     tokio::select! {
-        served = async { tokio::join!(serving, stop).0 } => Ok(served?),
-        () = too_late => Ok(()),
-        () = show_readiness => Ok(()),
+        served = serving => Ok(served?),
+        () = drain => Ok(()),
+        () = show_readiness(&readiness, &health) => Ok(()),
         refused = app.process.store.refused_at_start() => Err(refused.into()),
+    }
+}
+
+/// Lets the health service report whether the process is ready.
+async fn show_readiness(readiness: &Readiness, health: &HealthReporter) {
+    // The empty name is the whole server.
+    let names = ["", authorization_server::SERVICE_NAME, rate_limit_service_server::SERVICE_NAME];
+    loop {
+        let is_ready = readiness.is_ready();
+        let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
+        for name in names {
+            health.set_service_status(name, status).await;
+        }
+        while readiness.is_ready() == is_ready {
+            tokio::time::sleep(SHOW_READINESS_EVERY).await;
+        }
     }
 }
 
@@ -129,36 +124,29 @@ async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
 }
 
 /// Keeps the newest snapshot and the revocations of each queue.
-fn read_queues(
-    app: &Arc<App>,
-    supervisor: &Supervisor,
-    in_force: &Changes,
-    stopping: &CancellationToken,
+async fn read_queues(
+    app: Arc<App>,
+    supervisor: Supervisor,
+    in_force: Changes,
+    stopping: CancellationToken,
 ) {
     let names = |config: &Arc<Config>| config.queues.keys().cloned().collect();
-    let (of_snapshots, of_revocations) = (app.clone(), app.clone());
-    let read_snapshots = move |name: String, stop: CancellationToken| {
-        let app = of_snapshots.clone();
-        async move {
-            let reading = snapshots::keep(&app.process.store, || app.queue(&name));
-            stop.run_until_cancelled(reading).await;
-        }
+    let keep = |task, read: fn(Arc<App>, String) -> BoxFuture<'static, ()>| {
+        let app = app.clone();
+        let run = move |name, stop: CancellationToken| {
+            let reading = read(app.clone(), name);
+            async move { stop.run_until_cancelled(reading).await.unwrap_or_default() }
+        };
+        supervisor.keep(task, in_force.clone(), names, stopping.clone(), run)
     };
-    let read_revocations = move |name: String, stop: CancellationToken| {
-        let app = of_revocations.clone();
-        async move {
-            stop.run_until_cancelled(revocations::keep(|| app.queue(&name))).await;
-        }
-    };
-    let (supervisor, in_force, stopping) = (supervisor.clone(), in_force.clone(), stopping.clone());
-    tokio::spawn(async move {
-        let keep = |task| (task, in_force.clone(), names, stopping.clone());
-        let (task, changes, names, stop) = keep("queue_snapshots");
-        let snapshots = supervisor.keep(task, changes, names, stop, read_snapshots);
-        let (task, changes, names, stop) = keep("queue_revocations");
-        let revocations = supervisor.keep(task, changes, names, stop, read_revocations);
-        tokio::join!(snapshots, revocations);
-    });
+    tokio::join!(
+        keep("queue_snapshots", |app, name| {
+            async move { snapshots::keep(&app.process.store, || app.queue(&name)).await }.boxed()
+        }),
+        keep("queue_revocations", |app, name| {
+            async move { revocations::keep(|| app.queue(&name)).await }.boxed()
+        }),
+    );
 }
 
 /// Puts each changed configuration in force, and then passes it on.

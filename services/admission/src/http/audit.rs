@@ -29,7 +29,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use utoipa_axum::router::{UtoipaMethodRouter, UtoipaMethodRouterExt as _};
 
-use super::shell::panicked;
 use crate::app::App;
 use crate::entities::{Entity, name_in};
 
@@ -101,7 +100,7 @@ impl Audit {
         let name = name.map(str::to_owned);
         let call = async move {
             let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-            let answer = answer.unwrap_or_else(|panic| panicked(&*panic).into_response());
+            let answer = answer.unwrap_or_else(|panic| Problem::panicked(&*panic).into_response());
             self.write::<T::Kind>(operation, name.as_deref(), &entry, &answer);
             answer
         };

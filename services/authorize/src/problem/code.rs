@@ -130,6 +130,13 @@ impl Code {
         }
     }
 
+    /// Whether a failure with this code has no log line of its own: the connection logs that Redis
+    /// is down and is back, and overload is counted. A line for each such request would hide all
+    /// others.
+    pub fn is_reported_elsewhere(self) -> bool {
+        matches!(self, Self::STORE_UNAVAILABLE | Self::EFFECT_UNKNOWN | Self::OVERLOADED)
+    }
+
     /// Whether the fault is ours: such answers count against the success rate.
     pub fn is_our_fault(self) -> bool {
         self.raised_by == RaisedBy::Service && self.status.is_server_error()

@@ -15,6 +15,7 @@ pub mod retry;
 pub mod store;
 pub mod target;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,6 +110,16 @@ impl Problem {
     /// 410 with the reason.
     pub fn gone(reason: GoneReason) -> Self {
         Self::new(Code::PLACE_GONE).reason(reason)
+    }
+
+    /// 500 after a panic; its message is for the log.
+    pub fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let message = panic
+            .downcast_ref::<&'static str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let cause = format!("panic: {}", message.unwrap_or("without a message"));
+        Self::new(Code::INTERNAL).cause(cause)
     }
 
     /// Says what was wrong with this request. Never put secrets or long input here.

@@ -47,7 +47,7 @@ impl Authorization {
             self.warn_of_unknown_queue(&request.queue);
             return gate::refusal(Problem::new(Code::UNKNOWN_QUEUE), None);
         };
-        let limit = self.app.live().config().envoy.request_timeout;
+        let limit = self.app.live().config.envoy.request_timeout;
         let process = &self.app.process;
         let visitor = Visitor::at_gate(process, queue, &request.headers, request.peer);
         let open = match gate::begin(process, &visitor, request.question()) {
@@ -88,8 +88,7 @@ impl authorization_server::Authorization for Authorization {
         let started = Instant::now();
         let request = VisitorRequest::of(request.into_inner());
         let answer = AssertUnwindSafe(self.answer(&request)).catch_unwind().await;
-        let answer = answer
-            .unwrap_or_else(|_| gate::refusal(Problem::new(Code::INTERNAL).cause("panic"), None));
+        let answer = answer.unwrap_or_else(|panic| gate::refusal(Problem::panicked(&*panic), None));
         let ours = answer.extensions().get::<Code>().is_some_and(|code| code.is_our_fault());
         if ours {
             report(&answer);
@@ -100,13 +99,12 @@ impl authorization_server::Authorization for Authorization {
     }
 }
 
-/// Logs a failure on our side. Redis going down and coming back is logged by the connection, and an
-/// overload is counted: a line for each such call would hide all others.
+/// Logs a failure on our side.
 fn report(answer: &http::Response<Bytes>) {
     let Some(code) = answer.extensions().get::<Code>() else { return };
     let cause = answer.extensions().get::<Cause>().map_or("-", |cause| cause.0.as_str());
     let name = code.name();
-    if matches!(*code, Code::STORE_UNAVAILABLE | Code::EFFECT_UNKNOWN | Code::OVERLOADED) {
+    if code.is_reported_elsewhere() {
         tracing::debug!(code = name, cause, "check failed");
     } else {
         tracing::error!(code = name, cause, "check failed");

@@ -64,25 +64,28 @@ const HARMLESS: [&str; 2] = ["detailed_metric", "value_to_metric"];
 pub fn read(root: Value) -> Result<Imported, String> {
     let file: File = serde_json::from_value(root)
         .map_err(|error| format!("no configuration of envoyproxy/ratelimit: {error}"))?;
-    let mut tree = Tree { domain: &file.domain, imported: Imported::default(), free: Vec::new() };
+    let mut tree = Tree { domain: &file.domain, rules: Vec::new(), without_rule: Vec::new() };
     tree.add(&file.descriptors, &[]);
-    let Tree { mut imported, free, .. } = tree;
-    for entries in free {
-        if imported.rules.iter().any(|rule| overlap(&rule.entries, &entries)) {
-            imported.left_out.push(format!(
-                "{}: it has no limit there, but matches another descriptor",
-                shown(&entries)
-            ));
-        }
-    }
-    Ok(imported)
+    let Tree { rules, without_rule, .. } = tree;
+    let left_out = without_rule.into_iter().filter_map(|(entries, why)| {
+        let matches = rules.iter().any(|rule| overlap(&rule.entries, &entries));
+        let why = match (why, matches) {
+            (Some(why), true) => format!("{why}. Here another descriptor matches it"),
+            (Some(why), false) => why,
+            (None, true) => "it has no limit there. Here another descriptor matches it".to_owned(),
+            (None, false) => return None,
+        };
+        Some(format!("{}: {why}", shown(&entries)))
+    });
+    let left_out = left_out.collect();
+    Ok(Imported { rules, left_out })
 }
 
 struct Tree<'a> {
     domain: &'a str,
-    imported: Imported,
-    /// What has no limit.
-    free: Vec<Vec<EntryConfig>>,
+    rules: Vec<Rule>,
+    /// What has no limit there, or one that Anteroom cannot express, with the reason.
+    without_rule: Vec<(Vec<EntryConfig>, Option<String>)>,
 }
 
 impl Tree<'_> {
@@ -104,7 +107,7 @@ impl Tree<'_> {
                 for tail in tails(&other.descriptors) {
                     let own = tails(&node.descriptors);
                     if !own.iter().any(|own| overlap(own, &tail)) {
-                        self.free.push([&entries[..], &tail].concat());
+                        self.without_rule.push(([&entries[..], &tail].concat(), None));
                     }
                 }
             }
@@ -112,39 +115,42 @@ impl Tree<'_> {
     }
 
     fn limit(&mut self, node: &Node, entries: &[EntryConfig]) {
-        let leave_out = |why: String| format!("{}: {why}", shown(entries));
-        let others = node.others.keys().filter(|key| !HARMLESS.contains(&key.as_str()));
-        let others: Vec<_> = others.map(|key| format!("`{key}`")).collect();
-        let Some(limit) = node.rate_limit.as_ref().filter(|limit| !limit.unlimited) else {
-            self.free.push(entries.to_vec());
-            return;
-        };
-        let more = limit.others.keys().map(|key| format!("`{key}`"));
-        let others: Vec<_> = others.into_iter().chain(more).collect();
-        if !others.is_empty() {
-            self.imported.left_out.push(leave_out(format!("{} has no equal", others.join(", "))));
-            return;
+        let limit = node.rate_limit.as_ref().filter(|limit| !limit.unlimited);
+        let rule = limit.map(|limit| self.rule(node, limit, entries));
+        match rule {
+            Some(Ok(rule)) => self.rules.push(rule),
+            Some(Err(why)) => self.without_rule.push((entries.to_vec(), Some(why))),
+            None => self.without_rule.push((entries.to_vec(), None)),
         }
-        let Some(unit) = seconds(&limit.unit) else {
-            self.imported.left_out.push(leave_out(format!(
-                "the unit `{}` is none of second, minute, hour and day",
-                limit.unit
-            )));
-            return;
-        };
+    }
+
+    fn rule(
+        &self,
+        node: &Node,
+        limit: &RateLimit,
+        entries: &[EntryConfig],
+    ) -> Result<Rule, String> {
+        let of_node = node.others.keys().filter(|key| !HARMLESS.contains(&key.as_str()));
+        let others: Vec<_> =
+            of_node.chain(limit.others.keys()).map(|key| format!("`{key}`")).collect();
+        if !others.is_empty() {
+            return Err(format!("{} has no equal", others.join(", ")));
+        }
+        let unit = seconds(&limit.unit).ok_or_else(|| {
+            format!("the unit `{}` is none of second, minute, hour and day", limit.unit)
+        })?;
         let window = Duration::from_secs(unit.saturating_mul(limit.unit_multiplier.unwrap_or(1)));
         if let Some(why) = out_of_bounds(limit.requests_per_unit, window) {
-            self.imported.left_out.push(leave_out(why));
-            return;
+            return Err(why);
         }
-        self.imported.rules.push(Rule {
+        Ok(Rule {
             name: limit.name.clone(),
             domain: self.domain.to_owned(),
             entries: entries.to_vec(),
             limit: limit.requests_per_unit,
             window,
             shadow: node.shadow_mode,
-        });
+        })
     }
 }
 

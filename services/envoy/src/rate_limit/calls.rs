@@ -62,7 +62,7 @@ impl Checks {
     /// Finds the limit of each descriptor.
     pub fn of(app: &App, request: RateLimitRequest) -> Self {
         let live = app.live();
-        let rules = &live.config().envoy.descriptors;
+        let rules = &live.config.envoy.descriptors;
         let of_all = request.hits_addend.max(1);
         let mut checks: Vec<LimitCheck> = Vec::new();
         let mut seen = HashMap::new();
@@ -181,7 +181,7 @@ async fn ask(
     of: &[&LimitCheck],
 ) -> Result<(Vec<CheckResult>, bool), String> {
     let with_costs: Vec<_> = of.iter().map(|check| (&*check.limit, check.cost)).collect();
-    let limit = app.live().config().envoy.request_timeout;
+    let limit = app.live().config.envoy.request_timeout;
     let verdict = tokio::time::timeout(limit, check(&app.limits, call, &with_costs)).await;
     let allowed: Vec<bool> = match verdict {
         Ok(Ok(Verdict::Decided(checked))) => {

@@ -10,7 +10,6 @@ mod in_flight;
 mod layer;
 mod refusals;
 
-use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -116,7 +115,7 @@ impl Shell {
                 })
             }
             Err(panic) => {
-                let answer = refusal(&context.route, panicked(&*panic), None);
+                let answer = refusal(&context.route, Problem::panicked(&*panic), None);
                 Either::Left(ready(context.mark(answer)))
             }
         }
@@ -212,7 +211,7 @@ impl<F: Future<Output = Response>> Future for Answering<F> {
                 let retry_after = context.shell.app.retries.schedule_default();
                 Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after)
             }
-            Err(panic) => panicked(&*panic),
+            Err(panic) => Problem::panicked(&*panic),
         };
         let answer = refusal(&context.route, problem, None);
         Poll::Ready(context.mark(answer))
@@ -258,18 +257,7 @@ impl RequestContext {
     }
 }
 
-/// The refusal after a panic; its message is for the log.
-pub fn panicked(panic: &(dyn Any + Send)) -> Problem {
-    let message = panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let cause = format!("panic: {}", message.unwrap_or("without a message"));
-    Problem::new(Code::INTERNAL).cause(cause)
-}
-
-/// Logs a failure on our side, once. Redis going down and coming back is logged by the connection,
-/// and an overload is counted: a line for each such request would hide all others.
+/// Logs a failure on our side, once.
 fn report(
     route: &RouteMetrics,
     response: &Response,
@@ -281,7 +269,7 @@ fn report(
     let trace_id = ids::trace_id(traceparent);
     let (route, request_id) = (route.template(), id.to_str().unwrap_or_default());
     let (status, name) = (response.status().as_u16(), code.name());
-    if matches!(*code, Code::STORE_UNAVAILABLE | Code::EFFECT_UNKNOWN | Code::OVERLOADED) {
+    if code.is_reported_elsewhere() {
         tracing::debug!(route, request_id, trace_id, status, code = name, cause, "request failed");
     } else {
         tracing::error!(route, request_id, trace_id, status, code = name, cause, "request failed");
