@@ -34,7 +34,10 @@ impl Document {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let before = text.get(..at).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
-            format!("line {line}: not valid TOML: {}", error.message())
+            let key = error.span().and_then(|span| text.get(span)).filter(|key| is_bare(key));
+            let key = key.filter(|_| error.message() == "duplicate key");
+            let key = key.map(|key| format!(" {key}")).unwrap_or_default();
+            format!("line {line}: not valid TOML: {}{key}", error.message())
         })?;
         Ok(Self(table(root.into_inner())))
     }
@@ -69,6 +72,12 @@ pub(crate) fn find<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
             _ => Some(value),
         }
     })
+}
+
+/// Whether it is a key that TOML allows without quotes. A key of a section is no secret.
+fn is_bare(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    (1..=40).contains(&text.len()) && text.bytes().all(is_plain)
 }
 
 fn table(table: DeTable<'_>) -> Map<String, Value> {

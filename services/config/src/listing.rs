@@ -41,8 +41,7 @@ fn of_table(layers: &Layers, table: &str, keys: &[DocumentedKey]) -> String {
     for DocumentedKey { key, .. } in keys {
         let path = format!("{table}.{key}");
         let (Some(value), source) = layers.find(&path) else { continue };
-        let is_empty = matches!(&value.kind, ValueKind::Array(values) if values.is_empty());
-        let shown = if secrets::is_secret(&path, Some(value)) && !is_empty {
+        let shown = if secrets::is_secret(&path, Some(value)) {
             toml::Value::from(HIDDEN)
         } else {
             toml(value)

@@ -113,6 +113,16 @@ where
     }
 }
 
+/// Like [`some_text`], for a key that is required.
+pub fn text<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: From<String>,
+{
+    let text = some_text(deserializer)?;
+    text.ok_or_else(|| D::Error::custom("is required"))
+}
+
 /// A value with its own way of writing.
 pub fn parsed<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where

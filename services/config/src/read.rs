@@ -81,6 +81,8 @@ fn fault(key: String, message: &str) -> Fault {
 
 /// The key inside the section; either may be empty.
 fn joined(section: &str, key: &str) -> String {
-    let parts = [section, key].into_iter().filter(|part| !part.is_empty());
+    // The `config` crate writes `list[0]key`.
+    let key = key.replace(']', "].").replace(".[", "[").replace("..", ".");
+    let parts = [section, key.trim_end_matches('.')].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(".")
 }

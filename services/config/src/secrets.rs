@@ -99,8 +99,11 @@ fn read(path: &Path) -> Result<String, String> {
     bounded(path, MAX_FILE_BYTES)?.ok_or_else(rule)
 }
 
-/// Whether the value of a key is a secret, or may be one.
+/// Whether the value of a key is a secret, or may be one. An empty list has none.
 pub(crate) fn is_secret(key: &str, value: Option<&Value>) -> bool {
+    if value.is_some_and(|value| matches!(&value.kind, ValueKind::Array(all) if all.is_empty())) {
+        return false;
+    }
     let named = SECRET_KEYS.iter().any(|secret| {
         key.strip_prefix(secret).is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
     });

@@ -191,7 +191,9 @@ impl Config {
                 self.queues.is_empty() || !self.admission.token_secrets.is_empty(),
                 "admission.token_secrets",
                 "must not be empty while [queues.*] are declared: anteroom-envoy verifies the \
-                 tokens that admission signs",
+                 tokens that admission signs. Make a secret with \"head -c 33 /dev/urandom | \
+                 base64\", and give it to both in ANTEROOM_ADMISSION__TOKEN_SECRETS or with \
+                 token_secrets_file",
             )?;
         }
         Ok(())

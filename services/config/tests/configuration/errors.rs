@@ -234,14 +234,20 @@ fn every_rule_has_its_line() {
         ("[events.coupon]\nissue = \"webhook\"\nurl = \"https://shop.example\"\nsecret_file = \"/no/secret\"".into(), "events.coupon.secret_file = \"/no/secret\" (FILE): cannot be read: No such file or directory (os error 2)".into()),
         ("[envoy]\nlisten = \"127.0.0.1:9093\"".into(), "envoy.metrics_listen = \"127.0.0.1:9093\": must be another port than envoy.listen".into()),
         ("[envoy]\nmax_message_bytes = 4_095".into(), "envoy.max_message_bytes = 4095 (FILE): must be a whole number from 4_096 to 4_194_304".into()),
-        (descriptor("domain = \"\"\nentries = [{ key = \"path\" }]\nlimit = \"login\""), "envoy.descriptors[0].domain = \"\" (FILE): must not be empty".into()),
+        (descriptor("domain = \"\"\nentries = [{ key = \"path\" }]\nlimit = \"login\""), "envoy.descriptors[0].domain = \"\" (FILE): must be a string that is not empty".into()),
         (descriptor("domain = \"shop\"\nentries = []\nlimit = \"login\""), "envoy.descriptors[0].entries = [] (FILE): must name at least one entry".into()),
-        (descriptor("domain = \"shop\"\nentries = [{ key = \"\" }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0].key = \"\" (FILE): must not be empty".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"\" }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0].key = \"\" (FILE): must be a string that is not empty".into()),
         (descriptor("domain = \"shop\"\nentries = [{ key = \"path\", value = \"/a\", prefix = \"/\" }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0] (FILE): must have a value or a prefix, not both".into()),
         (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimit = \"log-in\""), "envoy.descriptors[0].limit = \"log-in\" (FILE): must be the name of a configured limit: add [limits.NAME], or correct the name".into()),
         (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimit = \"login\"\nkey = \"user\""), "envoy.descriptors[0].key = \"user\" (FILE): must be the key of one of the entries".into()),
         (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimit = \"login\"\ngroup = \"user\""), "envoy.descriptors[0].group = \"user\" (FILE): must be the key of one of the entries".into()),
         (descriptor("domain = \"shop\"\nentries = [{ key = \"path\" }]\nlimits = \"login\""), "envoy.descriptors[0].limits (FILE): unknown key, expected one of `domain`, `entries`, `limit`, `key`, `group`".into()),
+        (descriptor("entries = [{ key = \"path\" }]\nlimit = \"login\""), "envoy.descriptors[0].domain: is required".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ value = \"a\" }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0].key: is required".into()),
+        (descriptor("domain = \"shop\"\nentries = [\"path\"]\nlimit = \"login\""), "envoy.descriptors[0].entries[0] = \"path\" (FILE): must be a table".into()),
+        (descriptor("domain = \"shop\"\nentries = [{ key = \"path\", value = 1.50 }]\nlimit = \"login\""), "envoy.descriptors[0].entries[0].value = 1.5 (FILE): must be a string that is not empty".into()),
+        (format!("{0}[[envoy.descriptors]]\n{keys}", descriptor("domain = \"shop\"\nentries = [{ key = \"path\", prefix = \"/a\" }]\nlimit = \"login\"\n"), keys = "domain = \"shop\"\nentries = [{ key = \"path\", value = \"/ab\" }]\nlimit = \"login\""), "envoy.descriptors[1] (FILE): can never match: descriptors[0] matches first".into()),
+        ("[envoy.descriptors]\ndomain = \"shop\"".into(), "envoy.descriptors (FILE): must be a list of tables: write [[envoy.descriptors]]".into()),
         ("[issuer]\nconcurrency = 0".into(), "issuer.concurrency = 0 (FILE): must be a whole number from 1 to 10_000".into()),
         // The store.
         ("[store]\nurl = \"http://redis\"".into(), "store.url = \"http://redis\" (FILE): must be an address such as \"redis://HOST:6379\", \"rediss://HOST:6379/0\" or \"unix:///run/redis.sock\"".into()),
@@ -286,7 +292,7 @@ fn every_rule_has_its_line() {
         ("[scheduler]\ntick = \"9ms\"".into(), format!("scheduler.tick = \"9ms\" (FILE): {}", span("10ms", "150ms"))),
         ("[scheduler]\ntick = \"151ms\"".into(), format!("scheduler.tick = \"151ms\" (FILE): {}", span("10ms", "150ms"))),
         // The file as a whole.
-        ("[store]\nurl = \"redis://a\"\nurl = \"redis://b\"".into(), "FILE: line 3: not valid TOML: duplicate key".into()),
+        ("[store]\nurl = \"redis://a\"\nurl = \"redis://b\"".into(), "FILE: line 3: not valid TOML: duplicate key url".into()),
         ("[store".into(), "FILE: line 1: not valid TOML: unclosed table, expected `]`".into()),
     ];
     let mut wrong = String::new();

@@ -219,7 +219,9 @@ fn a_batch_that_adapts_needs_no_other_rule_and_begins_at_its_least() {
 /// What the file shows behind a `#` is valid too, apart from secrets and their files.
 #[test]
 fn the_shown_values_are_valid() {
-    let mut toml = String::from("[targets.reservations]\n[store]\nmode = \"sentinel\"\n");
+    let mut toml = String::from(
+        "[targets.reservations]\n[limits.login]\nlimit = 5\n[store]\nmode = \"sentinel\"\n",
+    );
     let mut section = "store".to_owned();
     for line in defaults::keys().filter(|line| line.is_example) {
         // A webhook is none without its secret.

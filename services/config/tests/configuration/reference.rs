@@ -115,7 +115,8 @@ fn add_key(page: &mut String, key: &Key) {
     }
     let changes = if *needs_restart { "after a restart" } else { "on reload" };
     *page += &format!("- Takes effect: {changes}\n");
-    if key.section.matches('.').count() < 2 {
+    // No variable can have a list of tables.
+    if key.section.matches('.').count() < 2 && !key.value.starts_with("[{") {
         let variable = name.replace('.', "__").to_uppercase();
         *page += &format!("- Variable: `ANTEROOM_{variable}`\n");
     }

@@ -12,9 +12,10 @@ use anteroom_config::EntryConfig;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Imported, Rule, entries_overlap, out_of_bounds, overlap, shown};
+use super::{Imported, Rule, entries_overlap, out_of_bounds, overlap, read_as, shown};
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
     domain: String,
     #[serde(default)]
@@ -25,7 +26,7 @@ struct File {
 struct Node {
     key: String,
     #[serde(default)]
-    value: Option<Value>,
+    value: Option<String>,
     #[serde(default)]
     rate_limit: Option<RateLimit>,
     #[serde(default)]
@@ -61,9 +62,8 @@ const HARMLESS: [&str; 2] = ["detailed_metric", "value_to_metric"];
 /// # Errors
 ///
 /// When it has another form.
-pub fn read(root: Value) -> Result<Imported, String> {
-    let file: File = serde_json::from_value(root)
-        .map_err(|error| format!("no configuration of envoyproxy/ratelimit: {error}"))?;
+pub fn read(text: &str) -> Result<Imported, String> {
+    let file: File = read_as(text, "a configuration of envoyproxy/ratelimit")?;
     let mut tree = Tree { domain: &file.domain, rules: Vec::new(), without_rule: Vec::new() };
     tree.add(&file.descriptors, &[]);
     let Tree { rules, without_rule, .. } = tree;
@@ -118,6 +118,10 @@ impl Tree<'_> {
         let limit = node.rate_limit.as_ref().filter(|limit| !limit.unlimited);
         let rule = limit.map(|limit| self.rule(node, limit, entries));
         match rule {
+            Some(Ok(rule)) if self.rules.iter().any(|other| other.entries == rule.entries) => {
+                let why = "it is there twice; only the first counts".to_owned();
+                self.without_rule.push((entries.to_vec(), Some(why)));
+            }
             Some(Ok(rule)) => self.rules.push(rule),
             Some(Err(why)) => self.without_rule.push((entries.to_vec(), Some(why))),
             None => self.without_rule.push((entries.to_vec(), None)),
@@ -137,7 +141,7 @@ impl Tree<'_> {
             return Err(format!("{} has no equal", others.join(", ")));
         }
         let unit = seconds(&limit.unit).ok_or_else(|| {
-            format!("the unit `{}` is none of second, minute, hour and day", limit.unit)
+            format!("the unit `{}` is not second, minute, hour or day", limit.unit)
         })?;
         let window = Duration::from_secs(unit.saturating_mul(limit.unit_multiplier.unwrap_or(1)));
         if let Some(why) = out_of_bounds(limit.requests_per_unit, window) {
@@ -169,18 +173,15 @@ fn tails(nodes: &[Node]) -> Vec<Vec<EntryConfig>> {
 }
 
 fn entry(node: &Node) -> EntryConfig {
-    let value = match &node.value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
     let key = node.key.clone();
-    match value.strip_suffix('*') {
-        _ if value.is_empty() => EntryConfig { key, value: None, prefix: None },
-        Some("") => EntryConfig { key, value: None, prefix: None },
-        Some(prefix) => EntryConfig { key, value: None, prefix: Some(prefix.to_owned()) },
-        None => EntryConfig { key, value: Some(value), prefix: None },
-    }
+    let value = node.value.as_deref().unwrap_or_default();
+    let (value, prefix) = match value.strip_suffix('*') {
+        Some("") => (None, None),
+        Some(prefix) => (None, Some(prefix.to_owned())),
+        None if value.is_empty() => (None, None),
+        None => (Some(value.to_owned()), None),
+    };
+    EntryConfig { key, value, prefix }
 }
 
 fn seconds(unit: &str) -> Option<u64> {

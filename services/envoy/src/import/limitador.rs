@@ -11,7 +11,7 @@ use anteroom_config::EntryConfig;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Imported, Rule, out_of_bounds, overlap, shown};
+use super::{Imported, Rule, out_of_bounds, overlap, read_as, shown};
 
 #[derive(Deserialize)]
 struct Limit {
@@ -33,9 +33,8 @@ struct Limit {
 /// # Errors
 ///
 /// When it has another form.
-pub fn read(root: Value) -> Result<Imported, String> {
-    let limits: Vec<Limit> =
-        serde_json::from_value(root).map_err(|error| format!("no limits of limitador: {error}"))?;
+pub fn read(text: &str) -> Result<Imported, String> {
+    let limits: Vec<Limit> = read_as(text, "a limits file of limitador")?;
     let mut imported = Imported::default();
     for (at, limit) in limits.into_iter().enumerate() {
         let rules = &imported.rules;
@@ -64,11 +63,16 @@ fn rule(limit: Limit) -> Result<Rule, String> {
     let mut entries = Vec::new();
     for condition in conditions.unwrap_or_default() {
         let entry = equality(&condition);
-        entries.push(entry.ok_or(format!("the condition `{condition}` is no `entry == 'value'`"))?);
+        entries.push(
+            entry.ok_or(format!(
+                "the condition `{condition}` is not of the form `entry == 'value'`"
+            ))?,
+        );
     }
     for variable in variables.unwrap_or_default() {
         let key = entry_key(&variable);
-        let key = key.ok_or(format!("the variable `{variable}` is no entry of the descriptor"))?;
+        let key =
+            key.ok_or(format!("the variable `{variable}` is not an entry of the descriptor"))?;
         entries.push(EntryConfig { key, value: None, prefix: None });
     }
     if entries.is_empty() {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anteroom_config::EntryConfig;
 use clap::{Arg, ArgMatches, Command, value_parser};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// The name of the subcommand.
@@ -79,7 +80,7 @@ fn read(file: &Path) -> Result<String, String> {
     let read = opened.take(MAX_BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| error.to_string())?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(format!("must be at most {MAX_BYTES} bytes"));
+        return Err(format!("the file must be at most {MAX_BYTES} bytes"));
     }
     Ok(text)
 }
@@ -110,14 +111,33 @@ struct Rule {
 ///
 /// When it is neither.
 fn import(text: &str) -> Result<Imported, String> {
-    let root: Value = serde_saphyr::from_str(text).map_err(|error| format!("no YAML: {error}"))?;
-    match root {
-        Value::Object(_) => envoyproxy::read(root),
-        Value::Array(_) => limitador::read(root),
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| format!("not valid YAML: {}", one_line(&error)))?;
+    let imported = match documents.iter().filter(|root| !root.is_null()).collect::<Vec<_>>()[..] {
+        [Value::Object(_)] => envoyproxy::read(text),
+        [Value::Array(_)] => limitador::read(text),
+        [_, _, ..] => Err("it has several YAML documents: split it, and import each part".into()),
         _ => Err("neither a configuration of envoyproxy/ratelimit (a mapping with `domain` and \
                   `descriptors`) nor limits of limitador (a list)"
             .to_owned()),
+    }?;
+    if imported.rules.is_empty() && imported.left_out.is_empty() {
+        return Err("it has no limits".to_owned());
     }
+    Ok(imported)
+}
+
+/// Reads the only document of a text. A text such as `NO` or `007` stays as it is written, which it
+/// would not on the way through a [`Value`].
+fn read_as<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, String> {
+    let mut documents: Vec<T> = serde_saphyr::from_multiple(text)
+        .map_err(|error| format!("not {what}: {}", one_line(&error)))?;
+    documents.pop().ok_or_else(|| format!("not {what}"))
+}
+
+/// The error without the lines of the file that it quotes.
+fn one_line(error: &serde_saphyr::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// Anteroom's own bounds of a limit; what breaks them.
@@ -133,12 +153,12 @@ fn out_of_bounds(limit: u64, window: Duration) -> Option<String> {
         .then(|| format!("a window of {seconds} s is not from 1 s to 24 h"))
 }
 
-/// The entries as people write them: `path=/login, user=*`.
+/// The entries as people write them: `path=/login, user (any value)`.
 fn shown(entries: &[EntryConfig]) -> String {
     let entry = |EntryConfig { key, value, prefix }: &EntryConfig| match (value, prefix) {
         (Some(value), _) => format!("{key}={value}"),
         (None, Some(prefix)) => format!("{key}={prefix}*"),
-        (None, None) => format!("{key}=*"),
+        (None, None) => format!("{key} (any value)"),
     };
     entries.iter().map(entry).collect::<Vec<_>>().join(", ")
 }

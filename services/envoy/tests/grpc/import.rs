@@ -134,6 +134,11 @@ fn what_cannot_be_mapped_is_listed_and_left_out() {
         (envoyproxy("{ unit: month, requests_per_unit: 1 }"), "the unit `month`"),
         (envoyproxy("{ unit: day, requests_per_unit: 1, unit_multiplier: 2 }"), "a window of"),
         (envoyproxy("{ unit: day, requests_per_unit: 1, replaces: [{ name: b }] }"), "`replaces`"),
+        (
+            envoyproxy("{ unit: day, requests_per_unit: 3 }")
+                + "  - key: k\n    rate_limit: { unit: day, requests_per_unit: 4 }\n",
+            "k (any value): it is there twice; only the first counts",
+        ),
         (limitador("  seconds: 60\n"), "applies to every request"),
         (limitador("  seconds: 60\n  conditions: [\"a != 'b'\"]\n"), "`a != 'b'`"),
         (
@@ -155,11 +160,46 @@ fn what_cannot_be_mapped_is_listed_and_left_out() {
     }
 }
 
+/// The other programs read a value as text, whatever it looks like.
+#[test]
+fn a_value_stays_as_it_is_written() {
+    for value in ["NO", "y", "on", "007", "1.10", ".5", "1e3", "0x10", "1_000", "+5", "~x"] {
+        let file = format!(
+            "domain: d\ndescriptors:\n  - key: {value}\n    value: {value}\n    rate_limit: {{ unit: \
+             day, requests_per_unit: 1 }}\n---\n"
+        );
+        let output = import(&file);
+        assert_eq!(output.status.code(), Some(0), "{file}: {}", text(&output.stderr));
+        let entry = format!("entries = [{{ key = \"{value}\", value = \"{value}\" }}]");
+        assert!(text(&output.stdout).contains(&entry), "{}", text(&output.stdout));
+    }
+}
+
+/// The defaults, and what is imported behind them, are one file.
+#[test]
+fn what_is_imported_can_be_appended_to_the_defaults() {
+    let defaults = Command::new(binary("anteroom-envoy")).arg("--print-defaults").output();
+    let mut file = defaults.unwrap().stdout;
+    file.extend(import(LIMITADOR).stdout);
+    check(&file);
+}
+
 #[test]
 fn another_file_is_refused() {
-    for (file, code) in [("a: 1", 65), ("text", 65), ("[1]", 65), ("a: [", 65)] {
+    for (file, why) in [
+        ("a: 1", "not a configuration of envoyproxy/ratelimit: "),
+        ("domain: d\ndescriptor: []", "unknown field `descriptor`"),
+        ("domain: d\ndescriptors: []", "it has no limits"),
+        ("[]", "it has no limits"),
+        ("text", "neither a configuration of envoyproxy/ratelimit"),
+        ("[1]", "not a limits file of limitador: "),
+        ("a: [", "not valid YAML: "),
+        ("domain: d\n---\ndomain: e", "split it, and import each part"),
+    ] {
         let output = import(file);
-        assert_eq!(output.status.code(), Some(code), "{file}: {}", text(&output.stderr));
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(65), "{file}: {error}");
+        assert!(error.contains(why) && error.lines().count() == 1, "{file}: {error}");
     }
     let missing = Command::new(binary("anteroom-envoy")).args(["import", "/no/such"]).output();
     assert_eq!(missing.unwrap().status.code(), Some(66));
