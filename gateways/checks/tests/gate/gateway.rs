@@ -40,6 +40,13 @@ impl Gateway {
         Self::run(Program::Nginx, port, directory).await
     }
 
+    /// The same, of an Envoy.
+    pub async fn envoy(port: u16, yaml: &str) -> Option<Self> {
+        let directory = folder();
+        fs::write(directory.path().join("envoy.yaml"), yaml).expect("written");
+        Self::run(Program::Envoy, port, directory).await
+    }
+
     async fn run(program: Program, port: u16, directory: TempDir) -> Option<Self> {
         if program.checks() {
             let mut check = Process::start(program.command(directory.path(), port, Run::Check));

@@ -24,7 +24,7 @@ codes! {
     /// No queue of this name is configured.
     UNKNOWN_QUEUE = NOT_FOUND, "unknown_queue", "There is no such queue",
         No, "Check the name, `[queues.NAME]` in the configuration, and the queue that the gateway \
-            names (NGINX: `$anteroom_queue`).";
+            names (NGINX: `$anteroom_queue`, Envoy over gRPC: `context_extensions.queue`).";
     /// The signed identity is not from a trusted backend for this queue, or has expired.
     ASSERTION_INVALID = UNAUTHORIZED, "assertion_invalid",
         "The assertion is not valid for this queue",
