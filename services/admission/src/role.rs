@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use anteroom_config::Config;
 use anteroom_core::store::Store;
-use anteroom_runtime::{Changes, Context, PortName, listen, watch_store, write_listening};
+use anteroom_runtime::{
+    Changes, Context, PortName, descriptors, listen, watch_store, write_listening,
+};
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -12,8 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::metrics::AdmissionMetrics;
-use crate::serve::{Server, descriptors};
+use crate::serve::Server;
 use crate::{http, ports, tasks};
+
+/// Ports that take connections: the public and the service port.
+const PORTS: u64 = 2;
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -28,7 +33,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let public = bind("admission.listen", config.admission.listen)?;
     let service = bind("admission.service_listen", config.admission.service_listen)?;
     let stopping = CancellationToken::new();
-    let share = descriptors::share(config.admission.max_connections);
+    let share = descriptors::share(PORTS, config.admission.max_connections);
     let app = App::new(config, store, metrics, operations, share.connections, stopping.clone());
 
     let (applied, in_force) = watch::channel(app.live().config.clone());

@@ -10,6 +10,7 @@
 
 mod app;
 mod authorization;
+mod connection;
 pub mod import;
 mod metrics;
 mod rate_limit;

@@ -8,16 +8,16 @@ use anteroom_authorize::snapshots;
 use anteroom_config::Config;
 use anteroom_core::store::Store;
 use anteroom_runtime::{
-    Changes, Context, PortName, Readiness, Supervisor, listen, watch_store, write_listening,
+    Changes, Context, PortName, Readiness, Supervisor, descriptors, listen, watch_store,
+    write_listening,
 };
 use anyhow::Context as _;
 use envoy_types::pb::envoy::service::auth::v3::authorization_server::{self, AuthorizationServer};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_server::{
     self, RateLimitServiceServer,
 };
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, stream};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
@@ -26,14 +26,11 @@ use tonic_health::server::HealthReporter;
 
 use crate::app::App;
 use crate::authorization::Authorization;
+use crate::connection::{KEEPALIVE_INTERVAL, incoming};
 use crate::rate_limit::RateLimitService;
 
 /// The most calls under way on one connection. Envoy opens another one past it.
 const MAX_CONCURRENT_STREAMS: u32 = 1_024;
-/// How often an idle connection must show that its other end is still there.
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// After a failure to accept, such as no descriptor being left.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// How soon the health service shows that the process is ready, or no longer.
 const SHOW_READINESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -50,6 +47,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let listener = listen(listen_at).with_context(|| format!("envoy.listen = {listen_at}"))?;
     let address = listener.local_addr()?;
     let max_message_bytes = config.envoy.max_message_bytes;
+    let share = descriptors::share(1, config.admission.max_connections);
     let nothing_to_run = config.queues.is_empty();
     let app = Arc::new(App::new(config.clone(), store, &registry, operations)?);
 
@@ -70,8 +68,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
         .add_service(rate_limits.max_decoding_message_size(max_message_bytes));
     write_listening(PortName::Grpc, address);
 
-    let incoming =
-        stream::unfold(listener, async |listener| Some((accept(&listener).await, listener)));
+    let incoming = incoming(listener, share.connections);
     let serving = router.serve_with_incoming_shutdown(incoming, stopping.cancelled());
     let drain = async {
         shutdown.cancelled().await;
@@ -102,23 +99,6 @@ async fn show_readiness(readiness: &Readiness, health: &HealthReporter) {
         }
         while readiness.is_ready() == is_ready {
             tokio::time::sleep(SHOW_READINESS_EVERY).await;
-        }
-    }
-}
-
-/// The next connection. Without a pause after a failure, a full process would only try to accept.
-async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
-    loop {
-        match listener.accept().await {
-            Ok((connection, _)) => {
-                // Answers are small. A connection that refuses this is about to end.
-                let _ = connection.set_nodelay(true);
-                return Ok(connection);
-            }
-            Err(error) => {
-                tracing::debug!(%error, "no connection accepted");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-            }
         }
     }
 }

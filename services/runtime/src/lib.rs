@@ -23,6 +23,7 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+pub mod descriptors;
 mod listen;
 mod metrics;
 mod metrics_port;

@@ -393,6 +393,21 @@ pub async fn promise_6_a_visitor_s_token_never_reaches_the_service(program: Prog
     }
 }
 
+/// Some proxies and clients send each cookie in a line of its own.
+pub async fn promise_4_a_place_is_found_in_each_cookie_line(program: Program) {
+    let site = Site::with(Plan { program, queue: "capacity = 10", ..Plan::default() }).await;
+    let ours = format!("{COOKIE_NAME}={}", site.token().await);
+    for lines in [["theme=dark", &*ours], [&*ours, "theme=dark"]] {
+        let ask = site.client.get(format!("{}/seats", site.url));
+        let ask = lines.iter().fold(ask, |ask, line| ask.header("cookie", *line));
+        let answer = Answer::of(ask).await;
+        assert_eq!(answer.status, 200, "{lines:?}: {answer:?}");
+        let arrival = site.shop.last();
+        assert!(!format!("{:?}", arrival.headers).contains("art1."), "{arrival:?}");
+        assert_eq!(cookies(&arrival.header("cookie").join(";")), ["theme=dark"], "{lines:?}");
+    }
+}
+
 /// The cookies of a header, however it parts them.
 fn cookies(header: &str) -> Vec<&str> {
     header.split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).collect()

@@ -16,7 +16,7 @@ limit = 2
 window = "1h"
 [[envoy.descriptors]]
 domain = "shop"
-entries = [{ key = "visitor" }]
+entries = [{ key = "place" }]
 limit = "seats"
 "#;
 
@@ -72,7 +72,7 @@ async fn envoy_limits_the_requests_of_each_visitor() {
     assert!(refused.header("ratelimit").starts_with("\"seats\";r=0;"), "{refused:?}");
     // A name that a client writes is no other counter.
     let ask = site.client.get(format!("{}/seats", site.url)).header("x-anteroom-token", &first);
-    let renamed = Answer::of(ask.header("x-anteroom-visitor", "another")).await;
+    let renamed = Answer::of(ask.header("x-anteroom-place", "another")).await;
     assert_eq!(renamed.status, 429, "{renamed:?}");
     assert_eq!(site.shop.arrivals().len(), 2);
 

@@ -3,16 +3,14 @@
 //! (`nginx.tmpl` and `template.go` of 1.x), without its Lua.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
-use std::process::Command;
+use std::fs;
 
-use anteroom_testkit::{Answer, Anteroom, PATIENCE, Process, client, free_port, repository};
+use anteroom_testkit::{Answer, Anteroom, PATIENCE, client, free_port, repository, until_some};
 use http::Method;
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::gateway::Gateway;
 use crate::shop::Shop;
 
 const FOLDER: &str = "k8s/components/ingress-nginx";
@@ -129,36 +127,26 @@ http {{
 struct Site {
     anteroom: Anteroom,
     shop: Shop,
-    _nginx: Process,
-    _folder: TempDir,
+    _nginx: Gateway,
     address: String,
 }
 
 impl Site {
     async fn start() -> Self {
-        let port = free_port();
+        until_some("a free port", PATIENCE, || Self::start_on(free_port())).await
+    }
+
+    /// `None` when another process has taken the port meanwhile.
+    async fn start_on(port: u16) -> Option<Self> {
         let queue = format!(
             "[queues.concert]\npublic_url = \"http://127.0.0.1:{port}\"\ncapacity = 1\n\
              joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n"
         );
-        let anteroom = Anteroom::start(&queue, &[]).await;
-        let shop = Shop::start().await;
-        let folder = tempfile::tempdir().unwrap();
-        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        let (anteroom, shop) = (Anteroom::start(&queue, &[]).await, Shop::start().await);
         let admission = anteroom.admission.address("public");
-        let text = configuration(port, admission, shop.address());
-        fs::write(folder.path().join("nginx.conf"), text).unwrap();
-        let named = std::env::var_os("ANTEROOM_NGINX_BIN").filter(|path| !path.is_empty());
-        let mut command = Command::new(named.unwrap_or_else(|| "nginx".into()));
-        let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{path}:/usr/sbin:/usr/local/sbin"));
-        command.arg("-p").arg(folder.path()).arg("-c").arg(folder.path().join("nginx.conf"));
-        command.args(["-e", "stderr", "-g", "daemon off; master_process off;"]);
-        let nginx = Process::start(command);
-        nginx.port(port, PATIENCE).await;
+        let nginx = Gateway::nginx(port, &configuration(port, admission, shop.address())).await?;
         anteroom.admission.until_ready().await;
-        let address = format!("127.0.0.1:{port}");
-        Self { anteroom, shop, _nginx: nginx, _folder: folder, address }
+        Some(Self { anteroom, shop, _nginx: nginx, address: format!("127.0.0.1:{port}") })
     }
 
     fn url(&self, path: &str) -> String {
@@ -168,7 +156,8 @@ impl Site {
     async fn token(&self) -> String {
         let url = self.url("/v1/queues/concert/tokens");
         let answer = Answer::of(client().post(url).json(&serde_json::json!({}))).await;
-        answer.is(201).json()["token"].as_str().unwrap().to_owned()
+        assert!(answer.status.is_success(), "{answer:?}");
+        answer.json()["token"].as_str().unwrap().to_owned()
     }
 
     async fn call(&self, method: Method, path: &str, token: &str) -> Answer {

@@ -60,6 +60,8 @@ table! {
         => arrives::no_header_about_the_request_is_a_client_s;
     "A visitor's token never reaches the service: no header and no cookie of Anteroom. Its own cookies do."
         => arrives::promise_6_a_visitor_s_token_never_reaches_the_service;
+    "A visitor passes with its place in any of several `Cookie` lines."
+        => arrives::promise_4_a_place_is_found_in_each_cookie_line;
     "White space before a token does not hide it, over HTTP/1 and HTTP/2."
         => arrives::promise_6_white_space_before_a_token_hides_it_in_neither_version_of_http;
     "No attack passes: ambiguous paths, false hosts, duplicate headers, headers with underscores."

@@ -96,6 +96,7 @@ async fn every_unit_of_systemd_starts_becomes_ready_and_ends() {
         ("admission", &["public", "service", "metrics"][..]),
         ("scheduler", &["metrics"]),
         ("issuer", &["metrics"]),
+        ("envoy", &["grpc", "metrics"]),
     ] {
         let unit = read(deploy().join(format!("systemd/anteroom-{name}.service")));
         let mut environment: BTreeMap<_, _> =

@@ -11,7 +11,6 @@
 mod activity;
 mod client_stream;
 mod connections;
-pub mod descriptors;
 mod handshakes;
 mod large_head;
 mod load_shed;
@@ -27,6 +26,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use anteroom_runtime::Readiness;
+use anteroom_runtime::descriptors::Share;
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::Either;
@@ -41,7 +41,6 @@ use tokio_util::task::TaskTracker;
 use self::activity::{Activity, ConnectionState};
 use self::client_stream::ClientStream;
 use self::connections::{Connections, Full, LOOK_AGAIN};
-use self::descriptors::Share;
 use self::handshakes::stop_handshakes;
 use self::large_head::Serving;
 use self::load_shed::LoadShed;

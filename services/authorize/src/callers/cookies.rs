@@ -52,7 +52,8 @@ impl Cookies {
             .get_all(COOKIE)
             .iter()
             // Another cookie's bytes outside ASCII must not hide ours.
-            .flat_map(|line| line.as_bytes().split(|&byte| byte == b';'))
+            // Envoy joins several lines with commas. No token has one.
+            .flat_map(|line| line.as_bytes().split(|&byte| byte == b';' || byte == b','))
             .filter_map(move |pair| {
                 let rest = pair.trim_ascii().strip_prefix(prefix.as_bytes())?;
                 let rest = rest.strip_prefix(b"anteroom_")?.strip_prefix(queue.as_bytes())?;
@@ -97,6 +98,14 @@ mod tests {
             headers.append(COOKIE, HeaderValue::from_bytes(line).expect("a header"));
         }
         cookies.read(&headers, "shop").map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn lines_that_a_gateway_has_joined_are_taken_apart() {
+        let cookies = Cookies::new(true, None);
+        for line in ["a=b,__Host-anteroom_shop=art1.x", "__Host-anteroom_shop=art1.x, a=b"] {
+            assert_eq!(read(&cookies, &[line.as_bytes()]), ["art1.x"], "{line}");
+        }
     }
 
     #[test]

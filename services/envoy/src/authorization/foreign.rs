@@ -1,12 +1,11 @@
 //! What the protected service must not get from a client.
 
-use anteroom_authorize::queue::gate::OWN_HEADERS;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE};
 
 /// Some services take the host, the path or the method from these, and would serve a request that
 /// was not checked. `proxy` is HTTP_PROXY for CGI (httpoxy).
-const FOREIGN: [&str; 16] = [
+const FOREIGN: [&str; 14] = [
     "x-host",
     "x-rewrite-url",
     "x-envoy-original-path",
@@ -21,14 +20,9 @@ const FOREIGN: [&str; 16] = [
     "x-real-ip",
     "forwarded",
     "proxy",
-    // For Anteroom only.
-    "x-anteroom-gate",
-    "x-anteroom-application",
 ];
-/// The same, by how they begin.
-const FOREIGN_PREFIXES: [&str; 2] = ["x-original-", "x-http-"];
-/// What carries a token.
-const TOKEN: &str = "x-anteroom-token";
+/// The same, by how they begin; and the headers of Anteroom, which only the check sets.
+const FOREIGN_PREFIXES: [&str; 3] = ["x-original-", "x-http-", "x-anteroom-"];
 
 /// The names of the headers that a request loses on its way to the service. `Cookie` is not among
 /// them: see [`other_cookies`].
@@ -37,8 +31,6 @@ pub fn names(headers: &HeaderMap) -> impl Iterator<Item = &str> {
         let text = name.as_str();
         let is_foreign = FOREIGN.contains(&text)
             || FOREIGN_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
-            || text == TOKEN
-            || OWN_HEADERS.contains(name)
             || (name == AUTHORIZATION && is_token(value.as_bytes()));
         is_foreign.then_some(text)
     })

@@ -51,13 +51,14 @@ impl VisitorRequest {
 /// Envoy sends the lines of a header joined in `headers`, or with `encode_raw_headers` each by
 /// itself in `header_map`.
 fn headers(http: &HttpRequest) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(http.headers.len());
+    let mut headers = HeaderMap::new();
     let mut add = |name: &str, value: &[u8]| {
         // White space around a value is no part of it, but arrives with HTTP/2.
         let value = HeaderValue::from_bytes(value.trim_ascii());
         // Pseudo-headers begin with a colon, and are no header names.
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), value) {
-            headers.append(name, value);
+            // More than a map can take, Envoy refuses itself.
+            let _ = headers.try_append(name, value);
         }
     };
     for (name, value) in &http.headers {

@@ -8,6 +8,8 @@ use anteroom_authorize::limit::{LimitState, Verdict, check};
 use anteroom_core::limit::{Call, CallError, Check, Checked, MAX_CHECKS, Outcome};
 use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
 
+use tokio::time::{Instant, timeout_at};
+
 use super::descriptors;
 use crate::app::App;
 
@@ -22,19 +24,15 @@ pub struct Checks {
 struct LimitCheck {
     limit: Arc<LimitState>,
     key: String,
-    group: Option<String>,
+    group: String,
     cost: u64,
 }
 
 impl LimitCheck {
-    fn group(&self) -> &str {
-        self.group.as_deref().unwrap_or(&self.key)
-    }
-
     fn check(&self) -> Check<'_> {
         let Self { limit, key, group, cost } = self;
         let rule = limit.config.rule();
-        Check { limit: &limit.name, rule, key, group: group.as_deref(), cost: *cost }
+        Check { limit: &limit.name, rule, key, group: Some(group), cost: *cost }
     }
 }
 
@@ -79,10 +77,10 @@ impl Checks {
                 Some(own) => own.value,
                 None => of_all.into(),
             };
-            let counter = (limit.name.clone(), meant.group.clone(), meant.key.clone());
+            let group = meant.group.unwrap_or_else(|| meant.key.clone());
+            let counter = (limit.name.clone(), group.clone(), meant.key.clone());
             let at = *seen.entry(counter).or_insert_with(|| {
-                let (key, group) = (meant.key, meant.group);
-                checks.push(LimitCheck { limit, key, group, cost: 0 });
+                checks.push(LimitCheck { limit, key: meant.key, group, cost: 0 });
                 checks.len() - 1
             });
             checks[at].cost = checks[at].cost.saturating_add(cost);
@@ -97,11 +95,12 @@ impl Checks {
     ///
     /// When the reply of Redis cannot be read.
     pub async fn run(self, app: &App) -> Result<Results, String> {
+        let deadline = Instant::now() + app.live().config.envoy.request_timeout;
         let mut results: Vec<Option<CheckResult>> = vec![None; self.checks.len()];
         let (mut allowed, mut failed) = (true, false);
         for group in self.groups() {
             let of_group: Vec<_> = group.iter().map(|at| &self.checks[*at]).collect();
-            let decided = decide(app, &of_group).await?;
+            let decided = decide(app, &of_group, deadline).await?;
             for (at, result) in group.iter().zip(&decided.results) {
                 results[*at] = *result;
             }
@@ -122,13 +121,14 @@ impl Checks {
     /// The checks by their group, in the order of the first of each; as many as a call can have.
     fn groups(&self) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut last_of: HashMap<&str, usize> = HashMap::new();
         for (at, check) in self.checks.iter().enumerate() {
-            let has_room = |group: &&mut Vec<usize>| {
-                group.len() < MAX_CHECKS && self.checks[group[0]].group() == check.group()
-            };
-            match groups.iter_mut().find(has_room) {
-                Some(group) => group.push(at),
-                None => groups.push(vec![at]),
+            match last_of.get(&*check.group) {
+                Some(last) if groups[*last].len() < MAX_CHECKS => groups[*last].push(at),
+                _ => {
+                    last_of.insert(&check.group, groups.len());
+                    groups.push(vec![at]);
+                }
             }
         }
         groups
@@ -143,7 +143,7 @@ struct Decided {
 
 /// One call. A cost that its limit can never take refuses the call, which then takes nothing; a
 /// limit in shadow refuses nothing, so that only its check is left out.
-async fn decide(app: &App, of_group: &[&LimitCheck]) -> Result<Decided, String> {
+async fn decide(app: &App, of_group: &[&LimitCheck], deadline: Instant) -> Result<Decided, String> {
     let mut results: Vec<Option<CheckResult>> = vec![None; of_group.len()];
     let mut places: Vec<usize> = (0..of_group.len()).collect();
     let call = loop {
@@ -167,7 +167,7 @@ async fn decide(app: &App, of_group: &[&LimitCheck]) -> Result<Decided, String> 
         }
     };
     let of: Vec<_> = places.iter().map(|place| of_group[*place]).collect();
-    let (answers, failed) = ask(app, call, &of).await?;
+    let (answers, failed) = ask(app, call, &of, deadline).await?;
     for (place, answer) in places.into_iter().zip(answers) {
         results[place] = Some(answer);
     }
@@ -179,10 +179,10 @@ async fn ask(
     app: &App,
     call: Call,
     of: &[&LimitCheck],
+    deadline: Instant,
 ) -> Result<(Vec<CheckResult>, bool), String> {
     let with_costs: Vec<_> = of.iter().map(|check| (&*check.limit, check.cost)).collect();
-    let limit = app.live().config.envoy.request_timeout;
-    let verdict = tokio::time::timeout(limit, check(&app.limits, call, &with_costs)).await;
+    let verdict = timeout_at(deadline, check(&app.limits, call, &with_costs)).await;
     let allowed: Vec<bool> = match verdict {
         Ok(Ok(Verdict::Decided(checked))) => {
             return Ok((checked.iter().map(result).collect(), false));

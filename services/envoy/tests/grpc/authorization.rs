@@ -161,6 +161,31 @@ async fn a_redis_that_is_too_slow_follows_on_store_error() {
     assert_eq!((refused.status(), refusal), (403, Some("store_unavailable")));
 }
 
+/// A crowd is no outage.
+#[tokio::test]
+async fn a_short_time_for_calls_opens_no_queue_while_redis_is_up() {
+    let open = "[queues.shop]\ncapacity = 1\non_store_error = \"open\"\nopen_rate = \
+                \"1000/1s\"\nopen_for = \"60s\"\n";
+    let tight = "[envoy]\nrequest_timeout = \"10ms\"\n[store]\ncommand_timeout = \
+                 \"20s\"\nrequest_timeout = \"20s\"\n";
+    let room = Room::start(&format!("{open}{tight}")).await;
+    let (_inside, waits) = (room.join().await, room.join().await);
+    room.anteroom.deployment.redis.freeze();
+    let late = room.check(Check::of("shop").token(&waits)).await;
+    assert_eq!(
+        (late.status(), late.header("x-anteroom-refusal")),
+        (403, Some("store_unavailable"))
+    );
+}
+
+/// A raised limit on messages lets more headers in than a map of headers takes.
+#[tokio::test]
+async fn too_many_headers_are_an_answer_and_no_error() {
+    let room = Room::start(&format!("{QUEUE}[envoy]\nmax_message_bytes = 4_194_304\n")).await;
+    let many = (0..30_000).fold(Check::of("shop"), |check, at| check.header(&format!("h{at}"), ""));
+    assert_eq!(room.check(many).await.status(), 401);
+}
+
 #[tokio::test]
 async fn the_configuration_is_reloaded() {
     let room = Room::start(QUEUE).await;

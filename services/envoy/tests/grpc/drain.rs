@@ -22,15 +22,25 @@ async fn a_flood_of_connections_does_not_end_the_process() {
     let room = Room::start(QUEUE).await;
     let narrow = room.anteroom.deployment.narrow_envoy(64).await;
     narrow.until_ready().await;
+    let client = || {
+        let channel = Channel::from_shared(narrow.url("grpc")).unwrap();
+        HealthClient::new(channel.connect_lazy())
+    };
+    let (mut before, after) = (client(), client());
+    until("it serves", PATIENCE, async || {
+        health(&mut before.clone(), "").await == Some(ServingStatus::Serving)
+    })
+    .await;
     let mut flood = Vec::new();
     for _ in 0..200 {
         flood.push(tokio::net::TcpStream::connect(narrow.address("grpc")).await.unwrap());
     }
+    // Probes and the connections of before are answered.
+    narrow.until_ready().await;
+    assert_eq!(health(&mut before, "").await, Some(ServingStatus::Serving));
     drop(flood);
-    let channel = Channel::from_shared(narrow.url("grpc")).unwrap();
-    let client = HealthClient::new(channel.connect_lazy());
     until("it serves", PATIENCE, async || {
-        health(&mut client.clone(), "").await == Some(ServingStatus::Serving)
+        health(&mut after.clone(), "").await == Some(ServingStatus::Serving)
     })
     .await;
 }

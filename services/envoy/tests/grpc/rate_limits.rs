@@ -1,5 +1,7 @@
 //! Rate limits.
 
+use std::time::{Duration, Instant};
+
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
@@ -71,6 +73,13 @@ limit = "shadow"
 domain = "shop"
 entries = [{ key = "tenant" }, { key = "path" }]
 limit = "api"
+group = "tenant"
+
+[[envoy.descriptors]]
+domain = "shop"
+entries = [{ key = "tenant" }, { key = "user" }]
+limit = "login"
+key = "user"
 group = "tenant"
 "#;
 
@@ -193,6 +202,33 @@ async fn the_cost_is_that_of_the_descriptor_or_of_the_request() {
     let shadow = |value| descriptor(&[("shadow", value)]);
     let dear = ask(&room, 9, vec![shadow("x"), shadow("y")]).await;
     assert_eq!(codes(&dear), (OK, vec![OK, OK]));
+}
+
+/// A group that is the same as the key is the group of a descriptor without one.
+#[tokio::test]
+async fn promise_07_one_counter_that_two_descriptors_name_in_two_ways_counts_twice() {
+    let room = Room::start(LIMITS).await;
+    let named = || {
+        let in_group = descriptor(&[("tenant", "203.0.113.7"), ("user", "203.0.113.7")]);
+        vec![login("203.0.113.7"), in_group]
+    };
+    assert_eq!(codes(&ask(&room, 0, named()).await), (OK, vec![OK, OK]));
+    assert_eq!(remaining(&room, "login", "203.0.113.7").await, 1);
+    let refused = ask(&room, 0, named()).await;
+    assert_eq!(codes(&refused), (OVER_LIMIT, vec![OVER_LIMIT, OVER_LIMIT]));
+}
+
+/// However many groups there are, one call lasts as long as one.
+#[tokio::test]
+async fn the_time_is_for_the_whole_request() {
+    let slow = "[store]\ncommand_timeout = \"20s\"\nrequest_timeout = \"20s\"\n";
+    let room = Room::start(&format!("[envoy]\nrequest_timeout = \"500ms\"\n{slow}{LIMITS}")).await;
+    assert_eq!(codes(&ask(&room, 0, vec![api("203.0.113.1")]).await).0, OK);
+    room.anteroom.deployment.redis.freeze();
+    let groups = (0..40).map(|at| descriptor(&[("open", &at.to_string())])).collect();
+    let began = Instant::now();
+    assert_eq!(codes(&ask(&room, 0, groups).await).0, OK, "as on_store_error says");
+    assert!(began.elapsed() < Duration::from_secs(10), "40 groups at 500 ms are 20 s");
 }
 
 #[tokio::test]

@@ -102,7 +102,12 @@ pub async fn finish_within(
         Ok(answer) => Some(answer),
         Err(_) => {
             let Held::Valid(token) = &visitor.held else { return None };
-            let late = store::Error::Unknown("the request took too long".to_owned());
+            // A short time that a crowd uses up is no outage: that opens nothing.
+            let late = if process.store.is_up() {
+                store::Error::Overloaded
+            } else {
+                store::Error::Unknown("the request took too long".to_owned())
+            };
             let verdict = without_store(visitor, token, &late);
             Some(conclude(visitor, &options, request, verdict))
         }

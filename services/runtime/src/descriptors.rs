@@ -9,8 +9,6 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 /// For the store, the metrics port, files, and connections that are just being closed.
 const OWN: u64 = 256;
-/// Ports that take connections: the public and the service port.
-const PORTS: u64 = 2;
 
 /// What one port may hold open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +19,11 @@ pub struct Share {
     pub refusals: usize,
 }
 
-/// The share of each port, of at most `max_connections`; says so when that is more than fits.
-pub fn share(max_connections: usize) -> Share {
-    let Some(limit) = raised() else { return of(u64::MAX, max_connections) };
-    let share = of(limit, max_connections);
+/// The share of each of so many ports, of at most `max_connections`; says so when that is more than
+/// fits.
+pub fn share(ports: u64, max_connections: usize) -> Share {
+    let limit = raised().unwrap_or(u64::MAX);
+    let share = of(limit, ports, max_connections);
     if share.connections < max_connections {
         tracing::warn!(
             limit,
@@ -43,8 +42,8 @@ fn raised() -> Option<u64> {
     Some(if raised { hard } else { soft })
 }
 
-fn of(limit: u64, max_connections: usize) -> Share {
-    let port = (limit - OWN.min(limit / 4)) / PORTS;
+fn of(limit: u64, ports: u64, max_connections: usize) -> Share {
+    let port = (limit - OWN.min(limit / 4)) / ports;
     let port = usize::try_from(port).unwrap_or(usize::MAX);
     let refusals = (port / 8).clamp(1, 256);
     Share { connections: max_connections.min(port - refusals.min(port - 1)), refusals }
@@ -58,13 +57,13 @@ mod tests {
     fn connections_and_refusals_fit_into_the_limit() {
         for limit in [8, 64, 256, 1_024, 4_096, 20_000, 1_048_576, u64::MAX] {
             for max_connections in [1, 100, 10_000, 1_000_000] {
-                let share = of(limit, max_connections);
+                let share = of(limit, 2, max_connections);
                 assert!((1..=max_connections).contains(&share.connections), "{limit} {share:?}");
-                let all = PORTS * (share.connections + share.refusals) as u64;
+                let all = 2 * (share.connections + share.refusals) as u64;
                 assert!(all < limit, "{limit} {share:?}");
             }
         }
-        assert_eq!(of(1_048_576, 10_000), Share { connections: 10_000, refusals: 256 });
-        assert_eq!(of(256, 10_000), Share { connections: 84, refusals: 12 });
+        assert_eq!(of(1_048_576, 2, 10_000), Share { connections: 10_000, refusals: 256 });
+        assert_eq!(of(256, 2, 10_000), Share { connections: 84, refusals: 12 });
     }
 }
