@@ -1,1 +1,10 @@
-//! Only tests: they run the examples of `gateways/`.
+//! Runs the examples of `gateways/` with the real programs: for the tests beside this library, and
+//! for the benchmark.
+
+pub mod gateway;
+pub mod program;
+pub mod wiring;
+
+pub use gateway::Gateway;
+pub use program::{Program, Run};
+pub use wiring::{Plan, Wiring};

@@ -11,34 +11,7 @@ use crate::gateway::Gateway;
 use crate::program::Program;
 use crate::shop::Shop;
 use crate::wiring::Wiring;
-
-/// How a site is to be made.
-#[derive(Default)]
-pub struct Plan<'a> {
-    /// The gateway.
-    pub program: Program,
-    /// More lines of the queue's table; the queue is named `concert`.
-    pub queue: &'a str,
-    /// Environment of the services.
-    pub env: &'a [(&'a str, &'a str)],
-    /// Navigations join at the gate: the example's commented line is put in force.
-    pub join_at_gate: bool,
-    /// The example's opted-out path is put in force.
-    pub opt_out: bool,
-    /// Caches stand in front of everything, and between the gate and admission.
-    pub cached: bool,
-    /// The gateway speaks HTTP/2 without TLS too.
-    pub http2: bool,
-    /// More of the site has queues of its own, whose names the gateway takes from the request.
-    pub several_queues: bool,
-    /// More changes of the example, such as of sizes that are too large to be reached by a test:
-    /// what is there, and what replaces it.
-    pub edits: &'a [(&'a str, &'a str)],
-    /// A second admission runs beside the first.
-    pub twice: bool,
-    /// NGINX opens a connection to admission for each request.
-    pub without_keepalive: bool,
-}
+pub use crate::wiring::Plan;
 
 /// A running site. Everything ends with it.
 pub struct Site {

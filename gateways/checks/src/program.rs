@@ -11,6 +11,7 @@ use anteroom_testkit::{PATIENCE, Process, client, until_some};
 pub enum Run {
     /// It only checks its files.
     Check,
+    /// It serves.
     Serve,
     /// It takes over from the one that serves, which then ends.
     Succeed,
@@ -19,17 +20,33 @@ pub enum Run {
 /// A program that an example is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Program {
+    /// NGINX.
     #[default]
     Nginx,
+    /// Caddy.
     Caddy,
+    /// HAProxy.
     Haproxy,
+    /// Envoy with the check over HTTP.
     Envoy,
     /// Envoy with the check over gRPC.
     EnvoyGrpc,
+    /// Traefik.
     Traefik,
 }
 
+/// What a program answers once it has read its files: a path, and the status.
+pub type Sign = (&'static str, u16);
+
+/// The examples refuse this path by themselves. A connection proves less: a test that looks for a
+/// free port listens on it too, and Traefik listens before it has read its routers.
+pub const OF_EXAMPLE: Sign = ("/a;b", 400);
+
 impl Program {
+    /// All, in the order of the documentation.
+    pub const ALL: [Self; 6] =
+        [Self::Nginx, Self::Caddy, Self::Haproxy, Self::Envoy, Self::EnvoyGrpc, Self::Traefik];
+
     /// Its folder in `gateways/`.
     pub fn folder(self) -> &'static str {
         match self {
@@ -143,7 +160,7 @@ impl Program {
 
     /// Runs the files of a folder until they serve on this port; `None` when another process has
     /// it.
-    pub async fn serve(self, port: u16, folder: &Path) -> Option<Process> {
+    pub async fn serve(self, port: u16, folder: &Path, sign: Sign) -> Option<Process> {
         let pid = folder.join("nginx.pid");
         // An earlier one has left it.
         let _ = fs::remove_file(&pid);
@@ -152,7 +169,7 @@ impl Program {
             let ended = process
                 .try_exit()
                 .map(|status| format!("{status}: {}{}", process.stderr(), process.stdout()));
-            let serves = self.serves(port, &pid);
+            let serves = self.serves(port, &pid, sign);
             async move { ended.map(Err).or(serves.await.then_some(Ok(()))) }
         })
         .await;
@@ -163,15 +180,13 @@ impl Program {
         }
     }
 
-    /// Whether it serves its files on this port. NGINX writes `pid` once it listens. Of the others
-    /// the examples refuse this path by themselves. A connection proves less: a test that looks for
-    /// a free port listens on it too, and Traefik listens before it has read its routers.
-    async fn serves(self, port: u16, pid: &Path) -> bool {
+    /// Whether it serves its files on this port. NGINX writes `pid` once it listens.
+    async fn serves(self, port: u16, pid: &Path, (path, status): Sign) -> bool {
         if self == Self::Nginx {
             return pid.is_file();
         }
-        let answer = client().get(format!("http://127.0.0.1:{port}/a;b")).send().await;
-        answer.is_ok_and(|answer| answer.status() == 400)
+        let answer = client().get(format!("http://127.0.0.1:{port}{path}")).send().await;
+        answer.is_ok_and(|answer| answer.status() == status)
     }
 
     /// Whether it complained of its files.

@@ -4,7 +4,6 @@ use std::iter;
 
 use crate::gateway::Edit;
 use crate::program::Program;
-use crate::site::Plan;
 
 /// Caches that keep all they may, as an NGINX of their own: only `Cache-Control` stops them.
 const CACHING: &str = include_str!("caching.conf");
@@ -23,18 +22,51 @@ const ENVOY_CHECKS: &str =
 const TRAEFIK_SHOWS: &str = include_str!("shows.traefik");
 const TRAEFIK_VIP: &str = include_str!("vip.traefik");
 
+/// How a site is to be made.
+#[derive(Default)]
+pub struct Plan<'a> {
+    /// The gateway.
+    pub program: Program,
+    /// More lines of the queue's table; the queue is named `concert`.
+    pub queue: &'a str,
+    /// Environment of the services.
+    pub env: &'a [(&'a str, &'a str)],
+    /// Navigations join at the gate: the example's commented line is put in force.
+    pub join_at_gate: bool,
+    /// The example's opted-out path is put in force.
+    pub opt_out: bool,
+    /// Caches stand in front of everything, and between the gate and admission.
+    pub cached: bool,
+    /// The gateway speaks HTTP/2 without TLS too.
+    pub http2: bool,
+    /// More of the site has queues of its own, whose names the gateway takes from the request.
+    pub several_queues: bool,
+    /// More changes of the example, such as of sizes that are too large to be reached by a test:
+    /// what is there, and what replaces it.
+    pub edits: &'a [(&'a str, &'a str)],
+    /// A second admission runs beside the first.
+    pub twice: bool,
+    /// NGINX opens a connection to admission for each request.
+    pub without_keepalive: bool,
+}
+
 /// Who is where.
 pub struct Wiring<'a> {
-    /// The ports of the gateway: for visitors, for HTTP/2 where that has one of its own, and for
-    /// its own calls where it makes them to itself.
+    /// The port of the gateway for visitors.
     pub gate: u16,
+    /// Its port for HTTP/2, where that has one of its own.
     pub fast: u16,
+    /// Its port for its own calls, where it makes them to itself.
     pub check: u16,
-    /// The ports of the caches, in front of the gateway and behind it.
+    /// The port of the caches in front of the gateway.
     pub front: u16,
+    /// The port of those behind it.
     pub back: u16,
+    /// The address of the service.
     pub shop: &'a str,
+    /// The public address of admission.
     pub admission: &'a str,
+    /// The same of the second one, where there is one.
     pub second: Option<&'a str>,
     /// The gRPC ports of what answers the checks, if the gateway asks over gRPC.
     pub checks: Vec<&'a str>,

@@ -11,7 +11,7 @@ use anteroom_testkit::{PATIENCE, Process, until_some};
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
-use crate::program::{Program, Run};
+use crate::program::{OF_EXAMPLE, Program, Run, Sign};
 
 /// One change of an example: a text that it has exactly once, and what replaces it.
 pub type Edit<'a> = (&'a str, String);
@@ -22,6 +22,7 @@ pub struct Gateway {
     port: u16,
     process: Process,
     directory: TempDir,
+    sign: Sign,
 }
 
 impl Gateway {
@@ -30,24 +31,34 @@ impl Gateway {
     pub async fn start(program: Program, port: u16, edits: &[Edit<'_>]) -> Option<Self> {
         let directory = folder();
         write_example(program, directory.path(), edits);
-        Self::run(program, port, directory).await
+        Self::run(program, port, directory, OF_EXAMPLE).await
     }
 
-    /// The same, of an NGINX with a configuration of its own.
+    /// The same with files of its own, in place of the example's. It gives `sign` once it serves.
+    pub async fn of_files(
+        program: Program,
+        port: u16,
+        files: &[(&str, &str)],
+        sign: Sign,
+    ) -> Option<Self> {
+        let directory = folder();
+        for (name, text) in files {
+            fs::write(directory.path().join(name), text).expect("written");
+        }
+        Self::run(program, port, directory, sign).await
+    }
+
+    /// The same of an NGINX.
     pub async fn nginx(port: u16, conf: &str) -> Option<Self> {
-        let directory = folder();
-        fs::write(directory.path().join("nginx.conf"), conf).expect("written");
-        Self::run(Program::Nginx, port, directory).await
+        Self::of_files(Program::Nginx, port, &[("nginx.conf", conf)], OF_EXAMPLE).await
     }
 
-    /// The same, of an Envoy.
+    /// The same of an Envoy that refuses what the example refuses.
     pub async fn envoy(port: u16, yaml: &str) -> Option<Self> {
-        let directory = folder();
-        fs::write(directory.path().join("envoy.yaml"), yaml).expect("written");
-        Self::run(Program::Envoy, port, directory).await
+        Self::of_files(Program::Envoy, port, &[("envoy.yaml", yaml)], OF_EXAMPLE).await
     }
 
-    async fn run(program: Program, port: u16, directory: TempDir) -> Option<Self> {
+    async fn run(program: Program, port: u16, directory: TempDir, sign: Sign) -> Option<Self> {
         if program.checks() {
             let mut check = Process::start(program.command(directory.path(), port, Run::Check));
             let status = check.exit(PATIENCE).await;
@@ -58,12 +69,12 @@ impl Gateway {
             let clean = status.success() && !program.complains(&log);
             assert!(clean, "the files of {program:?} are not clean:\n{log}");
         }
-        let process = program.serve(port, directory.path()).await?;
+        let process = program.serve(port, directory.path(), sign).await?;
         if !program.checks() {
             let log = process.stdout();
             assert!(!program.complains(&log), "the files of {program:?} are not clean:\n{log}");
         }
-        Some(Self { program, port, process, directory })
+        Some(Self { program, port, process, directory, sign })
     }
 
     /// Ends it, and starts it again on the same port.
@@ -71,7 +82,7 @@ impl Gateway {
         self.process.term();
         self.process.exit(PATIENCE).await;
         // A port without a listener may be lent to a connection that goes elsewhere.
-        let start = async || self.program.serve(self.port, self.directory.path()).await;
+        let start = async || self.program.serve(self.port, self.directory.path(), self.sign).await;
         self.process = until_some("the old port is free", PATIENCE, start).await;
     }
 
@@ -97,6 +108,11 @@ impl Gateway {
             // It watches them.
             Program::Traefik => {}
         }
+    }
+
+    /// The id of its process. NGINX and HAProxy have children that serve.
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// What the example of NGINX logs of each request.
