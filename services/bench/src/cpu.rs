@@ -11,6 +11,16 @@ pub fn of_process(id: u32) -> anyhow::Result<u64> {
     Ok(threads.flatten().map(|thread| of_task(&thread.path())).sum())
 }
 
+/// A process and all that it has started, such as the workers of NGINX.
+pub fn with_children(id: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let children = tasks.flat_map(|task| {
+        let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        text.split_whitespace().flat_map(str::parse).collect::<Vec<_>>()
+    });
+    std::iter::once(id).chain(children.flat_map(with_children)).collect()
+}
+
 /// The kernel's name for the calling thread.
 pub fn own_thread() -> u64 {
     let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();

@@ -31,8 +31,8 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use crate::{
     machine::Machine,
     measure::{
-        accepting, batching, growth, idle, issuance, limits, longest, recovery, rows, scaling,
-        streams, wakes, worst,
+        accepting, batching, gateways, growth, idle, issuance, limits, longest,
+        rate_limit_services, recovery, rows, scaling, streams, wakes, worst,
     },
     progress::say,
     report::Report,
@@ -98,9 +98,11 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     if rows::wanted(settings) {
         rows::run(settings, sections).await.context("rows")?;
     }
-    let work: [(&[&str], BoxFuture<'_, anyhow::Result<()>>); 15] = [
+    let work: [(&[&str], BoxFuture<'_, anyhow::Result<()>>); 17] = [
         (&[limits::NAME], limits::run(settings, sections).boxed()),
         (&[limits::growth::NAME], limits::growth::run(settings, sections).boxed()),
+        (&[gateways::NAME], gateways::run(settings, sections).boxed()),
+        (&[rate_limit_services::NAME], rate_limit_services::run(settings, sections).boxed()),
         (&[batching::NAME], batching::run(settings, sections).boxed()),
         (&[growth::NAME, growth::MEMORY, longest::NAME], growth::run(settings, sections).boxed()),
         (&[worst::queue::NAME], worst::queue::run(settings, sections).boxed()),

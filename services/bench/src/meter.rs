@@ -42,6 +42,12 @@ pub struct Window {
     pub rate: f64,
     /// Requests answered.
     pub requests: f64,
+    /// Half of the answers came within this time, in µs; NaN where times are not kept.
+    pub p50_us: f64,
+    /// The same of 99 %.
+    pub p99_us: f64,
+    /// Of the gateway, if there is one.
+    pub gateway_us: f64,
     /// Of all admissions, or of another server.
     pub server_us: f64,
     /// Of all schedulers.
@@ -69,7 +75,7 @@ impl Window {
 
     /// Processor time of everything that took part, a request.
     pub fn all_us(&self) -> f64 {
-        self.both_us() + self.scheduler_us + self.generator_us
+        self.gateway_us + self.both_us() + self.scheduler_us + self.generator_us
     }
 
     /// Calls of the operation's script, a request.
@@ -138,6 +144,8 @@ pub fn field_of(stats: &str, command: &str, name: &str) -> f64 {
 /// The ids of the processes that answer a load.
 #[derive(Clone, Default)]
 pub struct Processes {
+    /// The gateway in front of them, if there is one, with its children.
+    pub gateway: Vec<u32>,
     /// All admissions, or another server.
     pub servers: Vec<u32>,
     /// All schedulers.
@@ -147,13 +155,16 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Processor time in ns: of servers, schedulers, the store, the load, and the whole machine.
-    fn read(&self, load: &Load) -> anyhow::Result<(Instant, u64, [u64; 5])> {
+    /// Processor time in ns: of the gateway, servers, schedulers, the store, the load, and the whole
+    /// machine.
+    fn read(&self, load: &Load) -> anyhow::Result<(Instant, u64, [u64; 6])> {
         let sum =
             |ids: &[u32]| ids.iter().map(|id| cpu::of_process(*id)).sum::<anyhow::Result<_>>();
-        let [servers, schedulers] = [sum(&self.servers)?, sum(&self.schedulers)?];
+        let all = [&self.gateway, &self.servers, &self.schedulers];
+        let [gateway, servers, schedulers] = all.map(|ids| sum(ids));
         let store = self.store.map_or(Ok(0), cpu::of_process)?;
-        let cpu = [servers, schedulers, store, load.cpu_ns(), cpu::of_machine()?];
+        let load_cpu = load.cpu_ns();
+        let cpu = [gateway?, servers?, schedulers?, store, load_cpu, cpu::of_machine()?];
         Ok((Instant::now(), load.answered(), cpu))
     }
 }
@@ -168,27 +179,36 @@ pub async fn window(
     counters: &Counters<'_>,
 ) -> anyhow::Result<Window> {
     let Question { operation, requests, expect } = question.clone();
-    let Settings { connections, threads, window, .. } = *settings;
-    let load = Load::start(Plan { addresses, requests, expect, connections, threads });
+    let Settings { connections, threads, window, times, .. } = *settings;
+    let load = Load::start(Plan { addresses, requests, expect, connections, threads, times });
     warm_up(&load, settings).await?;
     let first = counters.read(operation).await;
+    load.take_times();
     let (begin, answered, before) = processes.read(&load)?;
     pass(&load, window).await?;
     let (end, answered_after, after) = processes.read(&load)?;
+    let all_times = load.take_times();
     let last = counters.read(operation).await;
     load.finish()?;
     let requests = (answered_after - answered) as f64;
     let seconds = (end - begin).as_secs_f64();
     let us = |of: usize| (after[of] - before[of]) as f64 / 1e3;
-    let ours: f64 = (0..4).map(us).sum();
+    let ours: f64 = (0..5).map(us).sum();
+    let within = |share| match all_times.len() {
+        0 => f64::NAN,
+        _ => all_times.value_at_quantile(share) as f64 / 1e3,
+    };
     Ok(Window {
         rate: requests / seconds,
         requests,
-        server_us: us(0) / requests,
-        scheduler_us: us(1) / requests,
-        store_us: us(2) / requests,
-        generator_us: us(3) / requests,
-        others_cores: ((us(4) - ours) / 1e6 / seconds).max(0.0),
+        p50_us: within(0.50),
+        p99_us: within(0.99),
+        gateway_us: us(0) / requests,
+        server_us: us(1) / requests,
+        scheduler_us: us(2) / requests,
+        store_us: us(3) / requests,
+        generator_us: us(4) / requests,
+        others_cores: ((us(5) - ours) / 1e6 / seconds).max(0.0),
         counted: Counted {
             calls: last.calls - first.calls,
             items: last.items - first.items,

@@ -3,6 +3,8 @@
 
 use std::io::Write as _;
 
+use bytes::Bytes;
+
 /// What NGINX passes on when it asks for a browser.
 const HEADERS: &str = "host: shop.example\r\n\
     x-original-uri: /seats/42?row=7\r\n\
@@ -29,6 +31,33 @@ pub enum Requests {
     Cycle(Vec<Vec<u8>>),
     /// Requests that a number in them makes each its own.
     Numbered(Numbered),
+    /// gRPC calls.
+    Calls(Calls),
+}
+
+/// gRPC calls of one method, with these messages in turn.
+pub struct Calls {
+    /// `/SERVICE/METHOD`.
+    pub method: &'static str,
+    /// Each with the prefix that gRPC puts before a message.
+    messages: Vec<Bytes>,
+}
+
+impl Calls {
+    /// Calls with these messages.
+    pub fn new(method: &'static str, messages: impl Iterator<Item = Vec<u8>>) -> Self {
+        let message = |message: Vec<u8>| {
+            let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
+            [&[0], &length[..], &message].concat().into()
+        };
+        Self { method, messages: messages.map(message).collect() }
+    }
+
+    /// The n-th message.
+    pub fn get(&self, n: u64) -> Bytes {
+        let at = usize::try_from(n).unwrap_or_default() % self.messages.len();
+        self.messages[at].clone()
+    }
 }
 
 /// Requests with a number in them, to one path after the other.
@@ -78,6 +107,7 @@ impl Requests {
     pub fn get<'a>(&'a self, n: u64, buffer: &'a mut Vec<u8>) -> &'a [u8] {
         match self {
             Self::Cycle(requests) => in_turn(requests, n),
+            Self::Calls(calls) => in_turn(&calls.messages, n),
             Self::Numbered(Numbered { before, behind, each, numbers }) => {
                 buffer.clear();
                 buffer.extend_from_slice(in_turn(before, n / each));
@@ -99,9 +129,9 @@ pub fn number(n: u64) -> String {
     format!("{n:0DIGITS$x}")
 }
 
-fn in_turn(all: &[Vec<u8>], n: u64) -> &[u8] {
+fn in_turn<T: AsRef<[u8]>>(all: &[T], n: u64) -> &[u8] {
     let at = usize::try_from(n).unwrap_or_default() % all.len();
-    &all[at]
+    all[at].as_ref()
 }
 
 #[cfg(test)]
@@ -135,6 +165,13 @@ mod tests {
         assert!(head.starts_with("POST /v1/limits/log/check HTTP/1.1\r\n"));
         assert!(head.ends_with(&format!("content-length: {}", body.len())));
         assert_eq!(body, r#"{"key":"client-0000000000000001"}"#);
+    }
+
+    #[test]
+    fn a_call_has_the_length_of_its_message_before_it() {
+        let calls = Calls::new("/a/b", [vec![7; 300], vec![]].into_iter());
+        assert_eq!(calls.get(2)[..6], [0, 0, 0, 1, 44, 7]);
+        assert_eq!(calls.get(1)[..], [0; 5]);
     }
 
     #[test]

@@ -46,6 +46,10 @@ pub struct Arguments {
     /// Also measure this limitador-server (github.com/Kuadrant/limitador), next to the limits
     #[arg(long, value_name = "PROGRAM")]
     pub limitador: Option<PathBuf>,
+    /// Also measure envoyproxy/ratelimit and limitador, next to anteroom-envoy; go and cargo build them
+    /// below the folder of the report
+    #[arg(long)]
+    pub rate_limit_services: bool,
     /// Also measure BullMQ, next to the issuer; npm installs it below the folder of the report
     #[arg(long)]
     pub bullmq: bool,
@@ -69,12 +73,16 @@ pub struct Settings {
     pub threads: usize,
     /// Visitors who wait while the rows are measured.
     pub waiting: u64,
+    /// Whether the time of each answer is kept.
+    pub times: bool,
     /// Whether a quick look is enough.
     pub quick: bool,
     /// Cores of the machine.
     pub cores: usize,
     /// A limitador-server.
     pub limitador: Option<PathBuf>,
+    /// Where envoyproxy/ratelimit and limitador are to be built.
+    pub rate_limit_services: Option<PathBuf>,
     /// Where BullMQ is to be installed.
     pub bullmq: Option<PathBuf>,
     only: Vec<String>,
@@ -96,9 +104,11 @@ impl Settings {
             connections: arguments.connections.max(1),
             threads: arguments.client_threads.max(1),
             waiting: if arguments.quick { 100 } else { arguments.waiting },
+            times: false,
             quick: arguments.quick,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             limitador: arguments.limitador.clone(),
+            rate_limit_services: arguments.rate_limit_services.then(|| arguments.out.clone()),
             bullmq: arguments.bullmq.then(|| arguments.out.join("bullmq")),
             only: arguments.only.clone(),
         }
@@ -112,6 +122,11 @@ impl Settings {
     /// The same with another number of connections.
     pub fn connections(&self, connections: usize) -> Self {
         Self { connections, ..self.clone() }
+    }
+
+    /// The same with the times of all answers.
+    pub fn with_times(&self) -> Self {
+        Self { times: true, ..self.clone() }
     }
 
     /// `full`, or a hundredth of it when only a quick look is wanted.

@@ -10,8 +10,8 @@ use crate::browser::Browser;
 use crate::gateway::Gateway;
 use crate::program::Program;
 use crate::shop::Shop;
-use crate::wiring::Wiring;
 pub use crate::wiring::Plan;
+use crate::wiring::Wiring;
 
 /// A running site. Everything ends with it.
 pub struct Site {

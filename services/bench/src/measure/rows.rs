@@ -1,7 +1,7 @@
 //! Requests per second beside a bare hello-world: each row runs between two runs of the
 //! hello-world, round after round, and is compared with the mean of these two.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use anteroom_testkit::{PATIENCE, Process};
 use anyhow::Context as _;
@@ -131,6 +131,11 @@ impl HelloWorld {
         let processes = Processes { servers: vec![process.id()], ..Processes::default() };
         let server = OtherServer { processes, address, requests };
         Ok(Self { _process: process, server, settings: settings.clone() })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address
     }
 
     /// Loads it for one window.

@@ -1,6 +1,8 @@
 //! The load generator: keep-alive connections that each send a request, read the whole answer and
-//! send the next, without a pause. It is lean, because it shares the cores with what it measures;
+//! send the next, without a pause; with gRPC, streams of a few connections. It is lean, because it shares the cores with what it measures;
 //! what it costs is reported. An answer that is not the expected one ends the run with its text.
+
+mod calls;
 
 use std::{
     net::SocketAddr,
@@ -9,10 +11,11 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail, ensure};
+use hdrhistogram::Histogram;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use crate::{answer::Head, cpu, request::Requests};
@@ -33,10 +36,12 @@ pub struct Plan {
     pub requests: Arc<Requests>,
     /// The status that is right, see [`is_right`].
     pub expect: u16,
-    /// How many connections.
+    /// How many requests at a time: on as many connections, or, with gRPC, streams.
     pub connections: usize,
     /// How many threads drive them.
     pub threads: usize,
+    /// Whether the time of each answer is kept.
+    pub times: bool,
 }
 
 /// Whether this status is the expected one. On a machine that is slow for a moment a script may
@@ -66,6 +71,8 @@ struct Shared {
 #[derive(Default)]
 struct Worker {
     answered: AtomicU64,
+    /// From request to answer, in ns.
+    times: Mutex<Option<Histogram<u64>>>,
     thread: AtomicU64,
     cpu_at_end: AtomicU64,
 }
@@ -73,7 +80,9 @@ struct Worker {
 impl Load {
     /// Connects and begins.
     pub fn start(plan: Plan) -> Self {
-        let workers = (0..plan.threads.max(1)).map(|_| Worker::default()).collect();
+        let worker =
+            |_| Worker { times: Mutex::new(plan.times.then(new_histogram)), ..Worker::default() };
+        let workers = (0..plan.threads.max(1)).map(worker).collect();
         let shared = Arc::new(Shared {
             plan,
             stop: AtomicBool::new(false),
@@ -95,6 +104,19 @@ impl Load {
         self.shared.workers.iter().map(|worker| worker.answered.load(Ordering::Relaxed)).sum()
     }
 
+    /// The times of all answers since the last call of this, in ns.
+    pub fn take_times(&self) -> Histogram<u64> {
+        let mut all = new_histogram();
+        for worker in &self.shared.workers {
+            if let Some(times) = &mut *lock(&worker.times) {
+                // Both are of the same kind.
+                let _ = all.add(&*times);
+                times.reset();
+            }
+        }
+        all
+    }
+
     /// Processor time of the generator so far, in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         let of = |worker: &Worker| match worker.cpu_at_end.load(Ordering::Acquire) {
@@ -112,7 +134,7 @@ impl Load {
     /// Ends it, and returns what went wrong, if anything did.
     pub fn finish(mut self) -> anyhow::Result<()> {
         self.end();
-        match self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match lock(&self.shared.failure).take() {
             Some(failure) => Err(failure),
             None => Ok(()),
         }
@@ -133,16 +155,42 @@ impl Drop for Load {
     }
 }
 
+impl Worker {
+    /// Counts an answer to a request that was sent at `begun`.
+    fn count(&self, begun: Option<Instant>) {
+        self.answered.fetch_add(1, Ordering::Relaxed);
+        if let (Some(begun), Some(times)) = (begun, &mut *lock(&self.times)) {
+            times.saturating_record(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Of times from 1 µs to an answer that is too late, in ns, to 0.1 %.
+fn new_histogram() -> Histogram<u64> {
+    let most = u64::try_from(PATIENCE.as_nanos()).unwrap_or(u64::MAX);
+    Histogram::new_with_bounds(1_000, most, 3).expect("these are bounds")
+}
+
 impl Shared {
     /// One thread: its share of the connections, until the end.
     fn work(&self, worker: usize) {
         let tally = &self.workers[worker];
         tally.thread.store(cpu::own_thread(), Ordering::Relaxed);
         let share = (worker..self.plan.connections).step_by(self.workers.len());
-        let run = async {
+        let all = async {
+            if let Requests::Calls(calls) = &*self.plan.requests {
+                return self.calls(worker, share.count(), calls, tally).await;
+            }
             let connections = share.map(|number| self.connection(number, tally));
+            futures_util::future::try_join_all(connections).await.map(drop)
+        };
+        let run = async {
             tokio::select! {
-                all = futures_util::future::try_join_all(connections) => all.map(drop),
+                all = all => all,
                 () = self.too_late() => Err(anyhow::anyhow!("an answer never came")),
             }
         };
@@ -153,8 +201,7 @@ impl Shared {
             .and_then(|runtime| runtime.block_on(run));
         if let Err(error) = outcome {
             self.stop.store(true, Ordering::Relaxed);
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-            failure.get_or_insert(error);
+            lock(&self.failure).get_or_insert(error);
         }
         let thread = tally.thread.load(Ordering::Relaxed);
         tally.cpu_at_end.store(cpu::of_own_thread(thread), Ordering::Release);
@@ -177,6 +224,7 @@ impl Shared {
         while !self.stop.load(Ordering::Relaxed) {
             let n = self.begun.fetch_add(1, Ordering::Relaxed);
             let bytes = self.plan.requests.get(n, &mut request);
+            let begun = self.plan.times.then(Instant::now);
             match stream.try_write(bytes) {
                 Ok(written) if written == bytes.len() => {}
                 Ok(written) => stream.write_all(&bytes[written..]).await?,
@@ -186,7 +234,7 @@ impl Shared {
                 Err(error) => return Err(error.into()),
             }
             self.read(&mut stream, &mut answer).await?;
-            tally.answered.fetch_add(1, Ordering::Relaxed);
+            tally.count(begun);
         }
         Ok(())
     }

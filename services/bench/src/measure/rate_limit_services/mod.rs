@@ -1,0 +1,188 @@
+//! Envoy's rate limits over gRPC: anteroom-envoy, envoyproxy/ratelimit and limitador, in turn, on
+//! the same Redis.
+
+mod others;
+
+use std::sync::Arc;
+
+use anteroom_testkit::Redis;
+use anyhow::Context as _;
+use envoy_types::pb::envoy::{
+    extensions::common::ratelimit::v3::{RateLimitDescriptor, rate_limit_descriptor::Entry},
+    service::ratelimit::v3::{RateLimitRequest, rate_limit_response::Code},
+};
+use prost::Message as _;
+
+use self::others::{Limitador, Other, Ratelimit};
+use crate::{
+    meter::{Counters, Processes, Question, Window, over, window},
+    progress::say,
+    report::{Bound, Row, Section},
+    request::{Calls, Requests, number},
+    sections::Sections,
+    settings::Settings,
+    stats::{least, median, most},
+    world::World,
+};
+
+/// The name for `--only`.
+pub const NAME: &str = "rls";
+const METHOD: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+/// Values of the descriptor in turn.
+const KEYS: u64 = 10_000;
+/// What our requests per second are to be of the others'.
+const OF_RATELIMIT: f64 = 3.0;
+const OF_LIMITADOR: f64 = 2.0;
+
+/// Nothing is refused during the run.
+const SECTIONS: &str = r#"
+[limits.counter]
+algorithm = "counter"
+limit = 100_000_000
+window = "1h"
+[limits.gcra]
+algorithm = "gcra"
+limit = 100_000_000
+window = "1h"
+[[envoy.descriptors]]
+domain = "bench"
+entries = [{ key = "remote_address" }]
+limit = "counter"
+[[envoy.descriptors]]
+domain = "gcra"
+entries = [{ key = "remote_address" }]
+limit = "gcra"
+"#;
+
+/// One service, with the windows measured so far.
+struct Measured {
+    name: &'static str,
+    question: Question,
+    address: String,
+    processes: Processes,
+    /// Ends with this.
+    _other: Option<Other>,
+    windows: Vec<Window>,
+}
+
+impl Measured {
+    fn new(name: &'static str, redis: &Redis, (domain, other): (&str, Other)) -> Self {
+        let (address, id) = (other.address.clone(), other.process.id());
+        Self { _other: Some(other), ..Self::at(name, redis, domain, address, id) }
+    }
+
+    fn at(name: &'static str, redis: &Redis, domain: &str, address: String, id: u32) -> Self {
+        let message = |n| {
+            let entry = Entry { key: "remote_address".to_owned(), value: number(n) };
+            let descriptor = RateLimitDescriptor { entries: vec![entry], ..Default::default() };
+            let (domain, descriptors) = (domain.to_owned(), vec![descriptor]);
+            RateLimitRequest { domain, descriptors, hits_addend: 0 }.encode_to_vec()
+        };
+        let calls = Calls::new(METHOD, (0..KEYS).map(message));
+        let requests = Arc::new(Requests::Calls(calls));
+        Self {
+            name,
+            question: Question { operation: "limit.check", requests, expect: Code::Ok as u16 },
+            address,
+            processes: Processes { servers: vec![id], store: redis.id(), ..Processes::default() },
+            _other: None,
+            windows: Vec::new(),
+        }
+    }
+}
+
+/// Measures all services, round after round.
+pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
+    let world = World::start(&[SECTIONS.to_owned()]).await?;
+    let redis = &world.anteroom.deployment.redis;
+    let ours = world.anteroom.deployment.envoy().await;
+    ours.until_ready().await;
+    let of_ours = |name, domain| {
+        Measured::at(name, redis, domain, ours.address("grpc").to_owned(), ours.process.id())
+    };
+    let mut all =
+        vec![of_ours("anteroom-envoy, counter", "bench"), of_ours("anteroom-envoy, gcra", "gcra")];
+    if let Some(folder) = &settings.rate_limit_services {
+        let ratelimit = Ratelimit::build(folder).await?;
+        let limitador = Limitador::build(folder).await?;
+        for (name, other) in [
+            ("ratelimit", ratelimit.start(redis, None).await?),
+            ("ratelimit, pipelines", ratelimit.start(redis, Some("150us")).await?),
+            ("limitador", limitador.start(redis).await?),
+        ] {
+            all.push(Measured::new(name, redis, ("bench", other)));
+        }
+    } else {
+        sections.note("rls: --rate-limit-services builds the other services.");
+    }
+    let settings = &settings.with_times();
+    for round in 1..=settings.rounds {
+        for it in &mut all {
+            let (address, counters) = (vec![it.address.parse()?], Counters::default());
+            let measured = window(settings, address, &it.question, &it.processes, &counters).await;
+            let measured = measured.with_context(|| it.name)?;
+            say(&format!(
+                "round {round}: {:24} {:7.0}/s; p50 {:.0} µs, p99 {:.0} µs; µs a request: service {:.2}, \
+                 Redis {:.2}, generator {:.2}",
+                it.name,
+                measured.rate,
+                measured.p50_us,
+                measured.p99_us,
+                measured.server_us,
+                measured.store_us,
+                measured.generator_us,
+            ));
+            it.windows.push(measured);
+        }
+        sections.put(section(settings, &all));
+    }
+    Ok(())
+}
+
+fn section(settings: &Settings, all: &[Measured]) -> Section {
+    let others: Vec<_> = all.iter().filter(|it| it._other.is_some()).collect();
+    let row = |it: &Measured| {
+        let of = |name: &str, goal: f64| {
+            // The better one of its ways to run.
+            let best = others.iter().filter(|other| other.name.starts_with(name));
+            let best = best.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
+            let ratios =
+                it.windows.iter().zip(&best.windows).map(|(it, other)| it.rate / other.rate);
+            let bound = it._other.is_none().then_some(Bound::AtLeast(goal));
+            Some((ratios.collect::<Vec<_>>(), bound))
+        };
+        let figures = Row::new(it.name)
+            .figure("requests/s", rate(it))
+            .figure("p50 µs", over(&it.windows, |it| it.p50_us))
+            .figure("p99 µs", over(&it.windows, |it| it.p99_us))
+            .figure("service µs", over(&it.windows, |it| it.server_us))
+            .figure("Redis µs", over(&it.windows, |it| it.store_us))
+            .figure("generator µs", over(&it.windows, |it| it.generator_us));
+        let (ratelimit, bound) = of("ratelimit", OF_RATELIMIT).unwrap_or_default();
+        let (limitador, other_bound) = of("limitador", OF_LIMITADOR).unwrap_or_default();
+        figures
+            .within("of ratelimit", median(&ratelimit), bound)
+            .figure("least", least(&ratelimit))
+            .figure("most", most(&ratelimit))
+            .within("of limitador", median(&limitador), other_bound)
+            .figure("least ", least(&limitador))
+            .figure("most ", most(&limitador))
+    };
+    Section {
+        name: NAME,
+        title: "Rate limits for Envoy over gRPC".to_owned(),
+        how: format!(
+            "{} calls at a time on connections of 16, {} rounds of {:?} each, {KEYS} values of one \
+             descriptor in turn, none over its limit, and one Redis for all. `of ratelimit` compares \
+             requests per second with envoyproxy/ratelimit in its better way to run: as it is, or with \
+             pipelines of 150 µs. limitador is the crate behind a server of the same library \
+             (tonic). All but anteroom-envoy count a fixed window and answer without `RateLimit` headers.",
+            settings.connections, settings.rounds, settings.window
+        ),
+        rows: all.iter().map(row).collect(),
+    }
+}
+
+fn rate(it: &Measured) -> f64 {
+    over(&it.windows, |it| it.rate)
+}
