@@ -3,6 +3,7 @@
 //! apply to events, and a few things that go wrong. A real Prometheus scrapes all of them.
 
 mod backends;
+mod envoy;
 mod receiver;
 mod visitor;
 
@@ -66,6 +67,11 @@ hold_ttl = "2s"
 funds = 1_000_000
 on_failover = "hold"
 
+[[envoy.descriptors]]
+domain = "shop"
+entries = [{ key = "customer" }]
+limit = "login"
+
 [events.voucher]
 stock = 1_000_000
 
@@ -117,7 +123,7 @@ pub struct Scene {
     pub schedulers: Vec<Service>,
     /// One that issues.
     pub issuers: Vec<Service>,
-    /// One that Envoy could call.
+    /// One that is called as Envoy calls it.
     pub envoys: Vec<Service>,
     /// Scrapes all of them.
     pub prometheus: Prometheus,
@@ -184,6 +190,9 @@ impl Scene {
             backends.spawn(check_limits(admission.url("service"), whole));
             backends.spawn(give_out(admission.url("service"), whole));
             backends.spawn(apply(admission.url("service"), whole));
+        }
+        for service in &self.envoys {
+            backends.spawn(envoy::call(service.url("grpc"), whole));
         }
         tokio::join!(self.crowd(whole), self.go_wrong(whole), async {
             while !whole.is_over() {

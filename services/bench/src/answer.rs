@@ -18,6 +18,8 @@ pub struct Head {
     pub body: usize,
     /// Length of the whole answer, when the head has it.
     pub whole: Option<usize>,
+    /// Whether the connection ends with it.
+    pub closes: bool,
 }
 
 impl Head {
@@ -31,13 +33,16 @@ impl Head {
         };
         let status = answer.code.context("no status")?;
         let mut whole = (status == 204).then_some(end);
+        let mut closes = false;
         for header in answer.headers {
+            let is_connection = header.name.eq_ignore_ascii_case("connection");
+            closes |= is_connection && header.value.eq_ignore_ascii_case(b"close");
             if header.name.eq_ignore_ascii_case("content-length") {
                 let length: usize = std::str::from_utf8(header.value)?.parse()?;
                 whole = Some(end + length);
             }
         }
-        Ok(Some(Self { status, body: end, whole }))
+        Ok(Some(Self { status, body: end, whole, closes }))
     }
 }
 
@@ -65,16 +70,17 @@ mod tests {
     #[test]
     fn an_answer_is_whole_when_head_and_body_are() {
         let whole = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\nx: y\r\n\r\nhello";
-        let head = Head { status: 201, body: whole.len() - 5, whole: Some(whole.len()) };
+        let head =
+            Head { status: 201, body: whole.len() - 5, whole: Some(whole.len()), closes: false };
         for end in 0..whole.len() {
             let parsed = Head::parse(&whole[..end]).expect("well-formed");
             assert_eq!(parsed, (end >= whole.len() - 5).then_some(head), "{end}");
         }
         let none = b"HTTP/1.1 204 No Content\r\n\r\n";
-        let head = Head { status: 204, body: none.len(), whole: Some(none.len()) };
+        let head = Head { status: 204, body: none.len(), whole: Some(none.len()), closes: false };
         assert_eq!(Head::parse(none).expect("well-formed"), Some(head));
-        let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
-        let head = Head { status: 200, body: chunked.len(), whole: None };
+        let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nConnection: close\r\n\r\n";
+        let head = Head { status: 200, body: chunked.len(), whole: None, closes: true };
         assert_eq!(Head::parse(chunked).expect("well-formed"), Some(head));
     }
 

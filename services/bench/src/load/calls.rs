@@ -10,9 +10,8 @@ use futures_util::{
 };
 use h2::client::SendRequest;
 use http::Request;
-use tokio::net::TcpStream;
 
-use super::{Shared, Worker};
+use super::{Shared, Worker, connect};
 use crate::request::Calls;
 
 /// Calls at a time on one connection.
@@ -34,9 +33,7 @@ impl Shared {
         let mut all = FuturesUnordered::<BoxFuture<'_, anyhow::Result<()>>>::new();
         for connection in 0..at_a_time.div_ceil(STREAMS) {
             let address = self.plan.addresses[(worker + connection) % self.plan.addresses.len()];
-            let stream = TcpStream::connect(address).await.context("the load cannot connect")?;
-            stream.set_nodelay(true)?;
-            let (sender, connection_task) = h2::client::handshake(stream).await?;
+            let (sender, connection_task) = h2::client::handshake(connect(address).await?).await?;
             // It ends when the last of its streams has.
             all.push(connection_task.map(|ended| Ok(ended?)).boxed());
             let streams = STREAMS.min(at_a_time - connection * STREAMS);

@@ -175,6 +175,12 @@ fn new_histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1_000, most, 3).expect("these are bounds")
 }
 
+async fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await.context("the load cannot connect")?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
 impl Shared {
     /// One thread: its share of the connections, until the end.
     fn work(&self, worker: usize) {
@@ -217,8 +223,7 @@ impl Shared {
 
     async fn connection(&self, number: usize, tally: &Worker) -> anyhow::Result<()> {
         let address = self.plan.addresses[number % self.plan.addresses.len()];
-        let mut stream = TcpStream::connect(address).await.context("the load cannot connect")?;
-        stream.set_nodelay(true)?;
+        let mut stream = connect(address).await?;
         let mut request = Vec::with_capacity(1024);
         let mut answer = vec![0; MOST_ANSWER];
         while !self.stop.load(Ordering::Relaxed) {
@@ -233,14 +238,18 @@ impl Shared {
                 }
                 Err(error) => return Err(error.into()),
             }
-            self.read(&mut stream, &mut answer).await?;
+            let closes = self.read(&mut stream, &mut answer).await?;
             tally.count(begun);
+            if closes {
+                // NGINX ends a connection after 1 000 requests.
+                stream = connect(address).await?;
+            }
         }
         Ok(())
     }
 
-    /// Reads one whole answer and checks its status.
-    async fn read(&self, stream: &mut TcpStream, answer: &mut [u8]) -> anyhow::Result<()> {
+    /// Reads one whole answer and checks its status. Whether the connection ends with it.
+    async fn read(&self, stream: &mut TcpStream, answer: &mut [u8]) -> anyhow::Result<bool> {
         let mut read = 0;
         loop {
             stream.readable().await?;
@@ -257,7 +266,7 @@ impl Shared {
                 let whole = head.whole.with_context(|| format!("of unknown length: {}", text()))?;
                 ensure!(read <= whole, "more than one answer: {}", text());
                 if read == whole {
-                    return Ok(());
+                    return Ok(head.closes);
                 }
             }
             ensure!(read < answer.len(), "an answer without end");
