@@ -145,3 +145,25 @@ async fn a_folder_without_programs_is_refused_by_name() {
     let text = bench.stderr();
     assert!(text.contains("empty has no anteroom-admission. Build it: cargo build"), "{text}");
 }
+
+/// With few connections, because a gateway answers 503 where a check takes too long.
+#[tokio::test]
+async fn a_quick_run_measures_gateways_and_rate_limits_of_envoy() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = start(folder.path(), &["--only", "gateways,rls", "--connections", "4"]);
+    let status = bench.exit(12 * PATIENCE).await;
+    assert!(status.success(), "{}", bench.stderr());
+    let report = report(folder.path());
+    let sections = report["sections"].as_array().unwrap();
+    let rows: Vec<_> = sections.iter().flat_map(|it| it["rows"].as_array().unwrap()).collect();
+    let row = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name);
+        &row.unwrap_or_else(|| panic!("no {name}: {report}"))["figures"]
+    };
+    for name in ["NGINX, alone", "NGINX, with the check", "anteroom-envoy, counter"] {
+        assert!(row(name)["p99 µs"].as_f64().unwrap() > 0.0, "{name}");
+    }
+    assert!(row("NGINX, with the check")["Anteroom µs"].as_f64().unwrap() > 0.0);
+    assert_eq!(row("NGINX, alone")["Anteroom µs"].as_f64().unwrap(), 0.0);
+    assert!(row("anteroom-envoy, counter")["service µs"].as_f64().unwrap() > 0.0);
+}
