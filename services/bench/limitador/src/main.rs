@@ -35,7 +35,7 @@ impl RateLimitService for Limits {
         let mut context = Context::default();
         context.list_binding("descriptors".to_owned(), descriptors.collect());
         let (namespace, cost) = (Namespace::from(request.domain), request.hits_addend.max(1));
-        let checked = self.0.check_rate_limited_and_update(&namespace, &context, cost.into(), false);
+        let checked = self.0.check_rate_limited_and_update(&namespace, &context, cost.into());
         let checked = checked.await.map_err(|error| Status::unavailable(error.to_string()))?;
         let code = if checked.limited { Code::OverLimit } else { Code::Ok };
         Ok(Response::new(RateLimitResponse { overall_code: code.into(), ..Default::default() }))
@@ -53,5 +53,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     writeln!(std::io::stdout(), "address {}", listener.local_addr()?)?;
     let service = RateLimitServiceServer::new(Limits(limiter));
     let incoming = TcpListenerStream::new(listener);
-    Ok(Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(incoming).await?)
+    Ok(Server::builder()
+        .tcp_nodelay(true)
+        .add_service(service)
+        .serve_with_incoming(incoming)
+        .await?)
 }
