@@ -12,7 +12,7 @@ use anteroom_config::EntryConfig;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Imported, Rule, entries_overlap, out_of_bounds, overlap, read_as, shown};
+use super::{Imported, Rule, covers, entries_overlap, out_of_bounds, overlap, read_as, shown};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,12 +68,17 @@ pub fn read(text: &str) -> Result<Imported, String> {
     tree.add(&file.descriptors, &[]);
     let Tree { rules, without_rule, .. } = tree;
     let left_out = without_rule.into_iter().filter_map(|(entries, why)| {
-        let matches = rules.iter().any(|rule| overlap(&rule.entries, &entries));
-        let why = match (why, matches) {
-            (Some(why), true) => format!("{why}. Here another descriptor matches it"),
-            (Some(why), false) => why,
-            (None, true) => "it has no limit there. Here another descriptor matches it".to_owned(),
-            (None, false) => return None,
+        let overlaps = rules.iter().any(|rule| overlap(&rule.entries, &entries));
+        let here = match (overlaps, rules.iter().any(|rule| covers(&rule.entries, &entries))) {
+            (_, true) => "Here another descriptor matches it",
+            (true, false) => "Here another descriptor matches a part of it",
+            (false, false) => "",
+        };
+        let why = match (why, here) {
+            (Some(why), "") => why,
+            (Some(why), here) => format!("{why}. {here}"),
+            (None, "") => return None,
+            (None, here) => format!("it has no limit there. {here}"),
         };
         Some(format!("{}: {why}", shown(&entries)))
     });
@@ -138,7 +143,7 @@ impl Tree<'_> {
         let others: Vec<_> =
             of_node.chain(limit.others.keys()).map(|key| format!("`{key}`")).collect();
         if !others.is_empty() {
-            return Err(format!("{} has no equal", others.join(", ")));
+            return Err(format!("Anteroom has nothing like {}", others.join(", ")));
         }
         let unit = seconds(&limit.unit).ok_or_else(|| {
             format!("the unit `{}` is not second, minute, hour or day", limit.unit)

@@ -43,22 +43,50 @@ pub fn read(text: &str) -> Result<Imported, String> {
             same.any(|other| overlap(&other.entries, &rule.entries))
         };
         match rule(limit) {
-            Ok(rule) if is_earlier(&rule) => imported.left_out.push(format!(
-                "limit {}: an earlier limit has the same entries ({}); only one counts here",
-                at + 1,
-                shown(&rule.entries)
+            Ok(rule) if is_earlier(&rule) => imported.left_out.push(limit_at(
+                at,
+                &format!(
+                    "an earlier limit has the same entries ({}); only one counts here",
+                    shown(&rule.entries)
+                ),
             )),
-            Ok(rule) => imported.rules.push(rule),
-            Err(why) => imported.left_out.push(format!("limit {}: {why}", at + 1)),
+            Ok(rule) => {
+                imported.left_out.extend(counts_more(&rule, rules).map(|why| limit_at(at, &why)));
+                imported.rules.push(rule);
+            }
+            Err(why) => imported.left_out.push(limit_at(at, &why)),
         }
     }
     Ok(imported)
 }
 
+fn limit_at(at: usize, why: &str) -> String {
+    format!("limit {}: {why}", at + 1)
+}
+
+/// Whether a limit and an earlier one count the same request there: one has all keys of the other.
+/// Descriptors with these keys then come, and here one rule matches each of them.
+fn counts_more(rule: &Rule, earlier: &[Rule]) -> Option<String> {
+    let keys = |rule: &Rule| rule.entries.iter().map(|it| it.key.clone()).collect::<Vec<_>>();
+    let own = keys(rule);
+    let mut others = earlier.iter().filter(|other| other.domain == rule.domain);
+    let other = others.find(|other| {
+        let other = keys(other);
+        let [in_other, in_own] = [(&own, &other), (&other, &own)]
+            .map(|(some, all)| some.iter().all(|key| all.contains(key)));
+        own != other && (in_other || in_own)
+    })?;
+    Some(format!(
+        "a request can have the entries of an earlier limit too ({}); limitador counts it in both, and \
+         Anteroom only in the limit with exactly its entries, in this order",
+        shown(&other.entries)
+    ))
+}
+
 fn rule(limit: Limit) -> Result<Rule, String> {
     let Limit { namespace, max_value, seconds, name, conditions, variables, others } = limit;
     if let Some(key) = others.keys().find(|key| *key != "id") {
-        return Err(format!("`{key}` has no equal"));
+        return Err(format!("Anteroom has nothing like `{key}`"));
     }
     let mut entries = Vec::new();
     for condition in conditions.unwrap_or_default() {

@@ -169,6 +169,19 @@ fn overlap(one: &[EntryConfig], other: &[EntryConfig]) -> bool {
         && one.iter().zip(other).all(|(one, other)| entries_overlap(one, other))
 }
 
+/// Whether the first list matches each descriptor that the second does.
+fn covers(all: &[EntryConfig], some: &[EntryConfig]) -> bool {
+    overlap(all, some)
+        && all.iter().zip(some).all(|(all, some)| match (&all.value, &all.prefix) {
+            (Some(_), _) => some.value.is_some(),
+            (None, Some(prefix)) => {
+                let text = some.value.as_ref().or(some.prefix.as_ref());
+                text.is_some_and(|text| text.starts_with(prefix))
+            }
+            (None, None) => true,
+        })
+}
+
 fn entries_overlap(one: &EntryConfig, other: &EntryConfig) -> bool {
     let starts = |prefix: &Option<String>, text: &String| {
         prefix.as_ref().is_none_or(|prefix| text.starts_with(prefix))

@@ -161,6 +161,42 @@ fn what_cannot_be_mapped_is_listed_and_left_out() {
 }
 
 /// The other programs read a value as text, whatever it looks like.
+/// limitador counts a request in each limit whose entries it has.
+#[test]
+fn limits_that_count_the_same_request_are_listed() {
+    let limit = |conditions: &str| {
+        format!(
+            "- {{ namespace: shop, max_value: 3, seconds: 60, conditions: [{conditions}], \
+             variables: [user] }}\n"
+        )
+    };
+    let output = import(&[limit("\"method == 'GET'\""), limit("")].concat());
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let stderr = text(&output.stderr);
+    let says = "limit 2: a request can have the entries of an earlier limit too (method=GET, user (any value))";
+    assert!(stderr.contains(says), "{stderr}");
+    assert_eq!(text(&output.stdout).matches("[[envoy.descriptors]]").count(), 2);
+    check(&output.stdout);
+}
+
+#[test]
+fn a_descriptor_without_an_equivalent_says_whether_another_one_matches_all_of_it() {
+    let tree = |value: &str| {
+        format!(
+            "domain: shop\ndescriptors:\n  - key: path\n    {value}\n    rate_limit: {{ unit: second, \
+             requests_per_unit: 5 }}\n  - key: path\n    rate_limit: {{ unit: second, \
+             requests_per_unit: 5, replaces: [{{ name: x }}] }}\n"
+        )
+    };
+    let output = import(&tree("value: /login"));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("Anteroom has nothing like `replaces`"), "{stderr}");
+    assert!(stderr.contains("Here another descriptor matches a part of it"), "{stderr}");
+    let output = import(&tree("detailed_metric: true"));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("Here another descriptor matches it"), "{stderr}");
+}
+
 #[test]
 fn a_value_stays_as_it_is_written() {
     for value in ["NO", "y", "on", "007", "1.10", ".5", "1e3", "0x10", "1_000", "+5", "~x"] {
