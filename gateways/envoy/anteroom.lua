@@ -48,6 +48,10 @@ function envoy_on_request(handle)
     for name in pairs(gone) do
         headers:remove(name)
     end
+    -- A proxy behind this one would remove the headers that a client names here.
+    if headers:get("upgrade") then
+        headers:replace("connection", "upgrade")
+    end
     for _, value in ipairs(cookies) do
         if value ~= "" then
             headers:add("cookie", value)

@@ -64,9 +64,16 @@ end
 
 local function clean(txn)
     local http = txn.http
-    for name, values in pairs(http:req_get_headers()) do
+    local headers = http:req_get_headers()
+    for name, values in pairs(headers) do
         if is_foreign(name) then
             http:req_del_header(name)
+        elseif name == "connection" then
+            -- A proxy behind this one would remove the headers that a client names here.
+            http:req_del_header(name)
+            if headers.upgrade then
+                http:req_set_header(name, "upgrade")
+            end
         elseif name == "cookie" or name == "authorization" then
             http:req_del_header(name)
             for i = 0, #values do

@@ -52,6 +52,8 @@ pub async fn a_websocket_needs_a_place(program: Program) {
         assert_eq!(arrival.header("x-anteroom-visitor"), ["1"]);
         assert!(arrival.header("x-anteroom-token").is_empty());
         assert!(arrival.place().len() > 20);
+        // A proxy behind would remove what is named there.
+        assert_eq!(arrival.header("connection").concat().to_ascii_lowercase(), "upgrade");
 
         // The service is the first to speak. Then each byte goes there and comes back.
         let mut greeting = [0; GREETING.len()];

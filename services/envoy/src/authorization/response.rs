@@ -14,7 +14,7 @@ use envoy_types::pb::envoy::r#type::v3::HttpStatus;
 use envoy_types::pb::google::protobuf::value::Kind;
 use envoy_types::pb::google::protobuf::{Struct, Value};
 use envoy_types::pb::google::rpc;
-use http::header::{COOKIE, HeaderMap, HeaderName, SET_COOKIE};
+use http::header::{CONNECTION, COOKIE, HeaderMap, HeaderName, SET_COOKIE, UPGRADE};
 use http::{Response, StatusCode};
 
 use super::foreign;
@@ -62,6 +62,10 @@ fn passed(headers: &HeaderMap, request: &VisitorRequest) -> OkHttpResponse {
         Some(cookies) if cookies.is_empty() => gone.push(COOKIE.as_str().to_owned()),
         Some(cookies) => set.push(overwrite(&COOKIE, &cookies)),
         None => {}
+    }
+    // A proxy behind Envoy would remove the headers that a client names there.
+    if request.headers.contains_key(UPGRADE) {
+        set.push(overwrite(&CONNECTION, "upgrade"));
     }
     let cookies = headers.get_all(SET_COOKIE).iter().filter_map(utf8);
     OkHttpResponse {

@@ -107,6 +107,10 @@ fn judge(case: &Case, answer: &str, arrivals: &[Arrival], held: Option<u64>) -> 
 /// place.
 fn arrived(arrivals: &[Arrival], held: Option<u64>) -> Result<(), String> {
     for arrival in arrivals {
+        let connection = arrival.header("connection").join(",").to_ascii_lowercase();
+        if connection.contains("anteroom") {
+            return Err(format!("a proxy behind would drop headers: {connection}"));
+        }
         let found = areas(arrival);
         let may_enter = |area: &Area| match area {
             Area::Open => true,
