@@ -2,6 +2,7 @@
 //! images and the rules of the run.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -20,13 +21,16 @@ use crate::{
 /// The image that the manifests name.
 const IMAGE: &str = "ghcr.io/anteroom/anteroom";
 
-const REQUESTED_CPU: &str = "20m";
+/// Of each container, in thousandths of a processor.
+const REQUESTED_CPU: u64 = 20;
 
 /// What is applied.
 pub struct Overlay {
     folder: TempDir,
     /// The services' configuration in it.
     pub configuration: Configuration,
+    /// The workloads in it, such as `deployment/admission`.
+    pub workloads: BTreeSet<String>,
 }
 
 impl Overlay {
@@ -65,11 +69,13 @@ impl Overlay {
         }
         let stays = |object: &&Value| options.without.iter().all(|name| !belongs(object, name));
         for (number, object) in objects.iter().filter(stays).enumerate() {
-            if let Some(small) = small(object) {
+            let small = small(object).or_else(|| scales_alike(object, &objects));
+            if let Some(small) = small {
                 add(format!("small-{number}.yaml"), &small.to_string())?;
             }
         }
-        if let Some(patch) = receiver::patch(&objects) {
+        let workloads = objects.iter().filter(stays).filter_map(workload).collect();
+        if let Some(patch) = receiver::patch(&objects, &options.receiver_image) {
             add("receiver-patch.yaml".to_owned(), &patch.to_string())?;
         }
         for (number, file) in options.patch.iter().enumerate() {
@@ -87,7 +93,7 @@ impl Overlay {
             "patches": patches,
         });
         fs::write(root.join("kustomization.yaml"), kustomization.to_string())?;
-        Ok(Self { folder, configuration })
+        Ok(Self { folder, configuration, workloads })
     }
 
     /// Where it is.
@@ -121,7 +127,7 @@ fn deleted(object: &Value) -> Value {
 fn small(object: &Value) -> Option<Value> {
     let containers = object["spec"]["template"]["spec"]["containers"].as_array()?;
     let small = containers.iter().map(|container| {
-        let resources = json!({ "requests": { "cpu": REQUESTED_CPU } });
+        let resources = json!({ "requests": { "cpu": format!("{REQUESTED_CPU}m") } });
         json!({ "name": container["name"], "resources": resources })
     });
     let pod = json!({ "containers": small.collect::<Vec<_>>() });
@@ -131,6 +137,52 @@ fn small(object: &Value) -> Option<Value> {
         "metadata": { "name": object["metadata"]["name"] },
         "spec": { "template": { "spec": pod } },
     }))
+}
+
+/// The name of a workload as kubectl takes it.
+fn workload(object: &Value) -> Option<String> {
+    let kind = ["Deployment", "StatefulSet"].into_iter().find(|kind| object["kind"] == *kind)?;
+    let name = object["metadata"]["name"].as_str()?;
+    Some(format!("{}/{name}", kind.to_ascii_lowercase()))
+}
+
+/// An autoscaler measures the processor time as a share of what a pod asks for. That share becomes
+/// so much larger that the pod which asks for little is scaled at the same use as before.
+fn scales_alike(object: &Value, objects: &[Value]) -> Option<Value> {
+    if object["kind"] != "HorizontalPodAutoscaler" {
+        return None;
+    }
+    let of = &object["spec"]["scaleTargetRef"];
+    let of = objects
+        .iter()
+        .find(|it| it["kind"] == of["kind"] && it["metadata"]["name"] == of["name"])?;
+    let containers = of["spec"]["template"]["spec"]["containers"].as_array()?;
+    let cpu = |container: &Value| thousandths(&container["resources"]["requests"]["cpu"]);
+    let requested: u64 = containers.iter().filter_map(cpu).sum();
+    let small = REQUESTED_CPU * containers.len() as u64;
+    let mut metrics = object["spec"]["metrics"].clone();
+    for metric in metrics.as_array_mut()? {
+        let is_cpu = metric["resource"]["name"] == "cpu";
+        let share = &mut metric["resource"]["target"]["averageUtilization"];
+        if let (true, Some(percent)) = (is_cpu, share.as_u64()) {
+            *share = json!(percent * requested / small);
+        }
+    }
+    Some(json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": { "name": object["metadata"]["name"] },
+        "spec": { "metrics": metrics },
+    }))
+}
+
+/// Processors, such as "2" or "100m".
+fn thousandths(cpu: &Value) -> Option<u64> {
+    let text = cpu.as_str()?;
+    match text.strip_suffix('m') {
+        Some(thousandths) => thousandths.parse().ok(),
+        None => text.parse::<u64>().ok().map(|whole| 1000 * whole),
+    }
 }
 
 /// An image's name, and by what kustomize names its version.
@@ -153,6 +205,29 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_autoscaler_of_a_small_workload_scales_at_the_same_use() {
+        let container = json!({ "resources": { "requests": { "cpu": "1" } } });
+        let pod = json!({ "containers": [container] });
+        let name = json!({ "name": "envoy" });
+        let workload = json!({
+            "kind": "Deployment", "metadata": name, "spec": { "template": { "spec": pod } },
+        });
+        let target = json!({ "type": "Utilization", "averageUtilization": 70 });
+        let scaler = json!({
+            "kind": "HorizontalPodAutoscaler", "metadata": name,
+            "spec": {
+                "scaleTargetRef": { "kind": "Deployment", "name": "envoy" },
+                "metrics": [{ "resource": { "name": "cpu", "target": target } }],
+            },
+        });
+        let patch = scales_alike(&scaler, std::slice::from_ref(&workload)).expect("an autoscaler");
+        let target = &patch["spec"]["metrics"][0]["resource"]["target"];
+        assert_eq!(target["averageUtilization"], 3500, "70 % of 1 processor are 700m");
+        assert!(scales_alike(&workload, &[]).is_none());
+        assert_eq!(thousandths(&json!("250m")), Some(250));
+    }
 
     #[test]
     fn an_image_is_split_as_kustomize_names_its_parts() {

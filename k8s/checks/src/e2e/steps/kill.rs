@@ -26,17 +26,21 @@ const RECOVERED_SECONDS: f64 = 15.0;
 /// A tick is 100 ms. More than this is no late tick any more.
 const GAP_SECONDS: f64 = 5.0;
 
-/// One pod of each.
+/// One pod of each that the overlay has.
 pub async fn pods_of_every_kind(run: &Run) -> anyhow::Result<()> {
     for (workload, must) in [
         ("deployment/admission", Must::Recover),
         ("deployment/scheduler", Must::LoseNothing),
         ("deployment/issuer", Must::LoseNothing),
         ("deployment/gate", Must::Recover),
+        ("deployment/envoy", Must::Recover),
         ("deployment/concert", Must::Return),
         ("deployment/prometheus", Must::LoseNothing),
         ("statefulset/redis", Must::PutOff),
     ] {
+        if !run.has(workload) {
+            continue;
+        }
         let dies = async {
             let pods = pods(&run.kubectl, workload).await?;
             let pod = &pods.first().with_context(|| format!("no pod of {workload}"))?.name;
