@@ -37,7 +37,7 @@ const DEV: &str = "
     ServiceAccount admission concert gate grafana issuer prometheus redis scheduler
     StatefulSet redis";
 
-/// An overlay made of another one: the overlay that it is made of, and the objects that it adds (`+`),
+/// An overlay made of another one: that one, and the objects that it adds (`+`),
 /// changes (`~`) or removes (`-`).
 const DIFFERENCES: [(&str, &str, &str); 13] = [
     (
