@@ -57,6 +57,9 @@ pub struct Options {
                          queues.concert.places_per_address"
     )]
     pub previous_without: Vec<String>,
+    /// Permissions in Redis that the version before needs, and this one does not
+    #[arg(long, value_name = "RULES", default_value = "+script|load", allow_hyphen_values = true)]
+    pub previous_permissions: String,
     /// What is applied
     #[arg(long, value_name = "DIR", default_value = "k8s/overlays/dev")]
     pub overlay: PathBuf,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -78,6 +79,12 @@ impl Overlay {
         if let Some(patch) = receiver::patch(&objects, &options.receiver_image) {
             add("receiver-patch.yaml".to_owned(), &patch.to_string())?;
         }
+        if options.image_previous.is_some() {
+            let more = &options.previous_permissions;
+            if let Some(patch) = with_permissions(&objects, more)? {
+                add("permissions.yaml".to_owned(), &patch.to_string())?;
+            }
+        }
         for (number, file) in options.patch.iter().enumerate() {
             add(format!("patch-{number}.yaml"), &read("--patch", file)?)?;
         }
@@ -137,6 +144,35 @@ fn small(object: &Value) -> Option<Value> {
         "metadata": { "name": object["metadata"]["name"] },
         "spec": { "template": { "spec": pod } },
     }))
+}
+
+/// The users of Redis, of whom ours gets more permissions; absent where the overlay has no Redis.
+fn with_permissions(objects: &[Value], more: &str) -> anyhow::Result<Option<Value>> {
+    const SECRET: &str = "redis-auth";
+    const USERS: &str = "users.acl";
+    let Some(secret) = objects.iter().find(|object| is(object, "Secret", SECRET)) else {
+        return Ok(None);
+    };
+    let decoded = |key: &str| {
+        let value = secret["data"][key].as_str().with_context(|| format!("{SECRET}: no {key}"))?;
+        // Kustomize breaks long values into lines.
+        let value: String = value.split_whitespace().collect();
+        let text = String::from_utf8(STANDARD.decode(value)?)?;
+        anyhow::Ok(text.trim_end().to_owned())
+    };
+    let ours = format!("user {} ", decoded("username")?);
+    let users = decoded(USERS)?;
+    let line = |line: &str| match line.starts_with(&ours) {
+        true => format!("{line} {more}\n"),
+        false => format!("{line}\n"),
+    };
+    let users: String = users.lines().map(line).collect();
+    Ok(Some(json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": SECRET },
+        "data": { USERS: STANDARD.encode(users) },
+    })))
 }
 
 /// The name of a workload as kubectl takes it.
@@ -205,6 +241,22 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_user_of_redis_gets_what_the_version_before_needs() {
+        let users = "user default off +@all\nuser anteroom on #00 -@all +get\n";
+        let data = json!({
+            "username": STANDARD.encode("anteroom\n"), "users.acl": STANDARD.encode(users),
+        });
+        let secret =
+            json!({ "kind": "Secret", "metadata": { "name": "redis-auth" }, "data": data });
+        let patch = with_permissions(&[secret], "+script|load").expect("users").expect("a patch");
+        let users = patch["data"]["users.acl"].as_str().expect("text");
+        let users = String::from_utf8(STANDARD.decode(users).expect("base64")).expect("UTF-8");
+        let ours = "user anteroom on #00 -@all +get +script|load";
+        assert_eq!(users, format!("user default off +@all\n{ours}\n"));
+        assert_eq!(with_permissions(&[], "").expect("nothing"), None);
+    }
 
     #[test]
     fn an_autoscaler_of_a_small_workload_scales_at_the_same_use() {
