@@ -26,7 +26,7 @@ Examples:
     --loadtest-image anteroom-loadtest:b --without grafana --steps roll-out --keep
 
 It makes the namespace that --namespace names, works in there only, and removes it at the end, also
-after Ctrl-C. The whole takes about 25 minutes.
+after Ctrl-C. The whole takes about 30 minutes.
 
 Exit codes: 0 every line of the table is held; 1 one is not; 64 wrong arguments; 70 it could not be
 done; 130 interrupted.";

@@ -10,6 +10,8 @@ use crate::{
 
 /// The gate, and the service that some gates ask.
 const GATES: [&str; 2] = ["deployment/gate", "deployment/envoy"];
+/// The key that the secrets of the development overlay need.
+const DEVELOPMENT: &str = "admission.development";
 /// Each with the key of anteroom.toml that a version must know to have it.
 const WORKLOADS: [(&str, Option<&str>); 4] = [
     ("deployment/admission", None),
@@ -48,7 +50,15 @@ pub async fn from_the_version_before(run: &Run) -> anyhow::Result<()> {
         roll(run, &options.image, previous).await
     };
     run.undisturbed("roll back", "this version to the one before", back).await?;
-    let on = roll(run, previous, &options.image);
+    // All else that is new comes behind the new version, which starts with public secrets only if
+    // the file has this key.
+    let still: Vec<_> =
+        options.previous_without.iter().filter(|key| *key != DEVELOPMENT).cloned().collect();
+    let known = run.configuration().without(&still).object()?;
+    let on = async {
+        change::write_as(run, &known).await?;
+        roll(run, previous, &options.image).await
+    };
     run.undisturbed("roll out", "the version before to this one", on).await?;
     change::write(run).await
 }
