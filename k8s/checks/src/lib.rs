@@ -5,6 +5,9 @@ use std::{env, path::Path, process::Command};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
+/// The image of NGINX of the gate, which a run on a cluster also uses as a receiver of webhooks.
+pub const NGINX: &str = "docker.io/nginxinc/nginx-unprivileged:1.28.0";
+
 /// The call that builds a folder, such as `kubectl kustomize`. `scripts/kustomize.sh` prints one.
 const CALL: &str = "ANTEROOM_KUSTOMIZE";
 

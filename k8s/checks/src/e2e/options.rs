@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anteroom_k8s_checks::NGINX;
 use clap::Parser;
 
 use crate::step::Step;
@@ -16,12 +17,16 @@ Examples:
     --image-previous ghcr.io/anteroom/anteroom:0.1.0 \\
     --loadtest-image ghcr.io/anteroom/anteroom/loadtest:0.2.0
 
+  # With Envoy as the gate
+  anteroom-k8s-e2e --overlay k8s/overlays/dev-envoy --image ghcr.io/anteroom/anteroom:0.2.0 \\
+    --loadtest-image ghcr.io/anteroom/anteroom/loadtest:0.2.0
+
   # Without Grafana, only the roll-out, and with a look at what is left
   anteroom-k8s-e2e --image anteroom:b --image-previous anteroom:a \\
     --loadtest-image anteroom-loadtest:b --without grafana --steps roll-out --keep
 
 It makes the namespace that --namespace names, works in there only, and removes it at the end, also
-after Ctrl-C. The whole takes about 25 minutes.
+after Ctrl-C. The whole takes about 30 minutes.
 
 Exit codes: 0 every line of the table is held; 1 one is not; 64 wrong arguments; 70 it could not be
 done; 130 interrupted.";
@@ -39,15 +44,22 @@ pub struct Options {
     /// The image of the load harness
     #[arg(long, value_name = "REF")]
     pub loadtest_image: String,
+    /// The image of NGINX that receives the calls of issuers
+    #[arg(long, value_name = "REF", default_value = NGINX)]
+    pub receiver_image: String,
     /// Keys of anteroom.toml that the version before does not know
     #[arg(
         long,
         value_name = "KEY,…",
         value_delimiter = ',',
-        default_value = "admission.development,limits,targets,events,pools,queues.concert.health,\
-                         queues.concert.adaptive"
+        default_value = "admission.development,limits,targets,events,pools,envoy,\
+                         queues.concert.health,queues.concert.adaptive,\
+                         queues.concert.places_per_address"
     )]
     pub previous_without: Vec<String>,
+    /// Permissions in Redis that the version before needs, and this one does not
+    #[arg(long, value_name = "RULES", default_value = "+script|load", allow_hyphen_values = true)]
+    pub previous_permissions: String,
     /// What is applied
     #[arg(long, value_name = "DIR", default_value = "k8s/overlays/dev")]
     pub overlay: PathBuf,
@@ -102,7 +114,7 @@ mod tests {
         let with = |more: &[&str]| Options::try_parse_from([&images[..], more].concat());
         let options = with(&["--steps", "kill,roll-out", "--without", "grafana"]).expect("options");
         assert_eq!(options.steps, [Step::Kill, Step::RollOut]);
-        assert_eq!(options.previous_without.len(), 7, "{:?}", options.previous_without);
+        assert_eq!(options.previous_without.len(), 9, "{:?}", options.previous_without);
         assert!(with(&["--visitors", "1"]).is_err(), "one visitor makes no line");
         let error = Options::try_parse_from(&images[..3]).expect_err("no harness");
         assert!(error.to_string().contains("--loadtest-image"), "{error}");

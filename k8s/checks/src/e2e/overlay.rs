@@ -2,11 +2,13 @@
 //! images and the rules of the run.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::Context as _;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -20,13 +22,16 @@ use crate::{
 /// The image that the manifests name.
 const IMAGE: &str = "ghcr.io/anteroom/anteroom";
 
-const REQUESTED_CPU: &str = "20m";
+/// Of each container, in thousandths of a processor.
+const REQUESTED_CPU: u64 = 20;
 
 /// What is applied.
 pub struct Overlay {
     folder: TempDir,
     /// The services' configuration in it.
     pub configuration: Configuration,
+    /// The workloads in it, such as `deployment/admission`.
+    pub workloads: BTreeSet<String>,
 }
 
 impl Overlay {
@@ -65,12 +70,20 @@ impl Overlay {
         }
         let stays = |object: &&Value| options.without.iter().all(|name| !belongs(object, name));
         for (number, object) in objects.iter().filter(stays).enumerate() {
-            if let Some(small) = small(object) {
+            let small = small(object).or_else(|| scales_alike(object, &objects));
+            if let Some(small) = small {
                 add(format!("small-{number}.yaml"), &small.to_string())?;
             }
         }
-        if let Some(patch) = receiver::patch(&objects) {
+        let workloads = objects.iter().filter(stays).filter_map(workload).collect();
+        if let Some(patch) = receiver::patch(&objects, &options.receiver_image) {
             add("receiver-patch.yaml".to_owned(), &patch.to_string())?;
+        }
+        if options.image_previous.is_some() {
+            let more = &options.previous_permissions;
+            if let Some(patch) = with_permissions(&objects, more)? {
+                add("permissions.yaml".to_owned(), &patch.to_string())?;
+            }
         }
         for (number, file) in options.patch.iter().enumerate() {
             add(format!("patch-{number}.yaml"), &read("--patch", file)?)?;
@@ -87,7 +100,7 @@ impl Overlay {
             "patches": patches,
         });
         fs::write(root.join("kustomization.yaml"), kustomization.to_string())?;
-        Ok(Self { folder, configuration })
+        Ok(Self { folder, configuration, workloads })
     }
 
     /// Where it is.
@@ -121,7 +134,7 @@ fn deleted(object: &Value) -> Value {
 fn small(object: &Value) -> Option<Value> {
     let containers = object["spec"]["template"]["spec"]["containers"].as_array()?;
     let small = containers.iter().map(|container| {
-        let resources = json!({ "requests": { "cpu": REQUESTED_CPU } });
+        let resources = json!({ "requests": { "cpu": format!("{REQUESTED_CPU}m") } });
         json!({ "name": container["name"], "resources": resources })
     });
     let pod = json!({ "containers": small.collect::<Vec<_>>() });
@@ -131,6 +144,81 @@ fn small(object: &Value) -> Option<Value> {
         "metadata": { "name": object["metadata"]["name"] },
         "spec": { "template": { "spec": pod } },
     }))
+}
+
+/// The users of Redis, of whom ours gets more permissions; absent where the overlay has no Redis.
+fn with_permissions(objects: &[Value], more: &str) -> anyhow::Result<Option<Value>> {
+    const SECRET: &str = "redis-auth";
+    const USERS: &str = "users.acl";
+    let Some(secret) = objects.iter().find(|object| is(object, "Secret", SECRET)) else {
+        return Ok(None);
+    };
+    let decoded = |key: &str| {
+        let value = secret["data"][key].as_str().with_context(|| format!("{SECRET}: no {key}"))?;
+        // Kustomize breaks long values into lines.
+        let value: String = value.split_whitespace().collect();
+        let text = String::from_utf8(STANDARD.decode(value)?)?;
+        anyhow::Ok(text.trim_end().to_owned())
+    };
+    let ours = format!("user {} ", decoded("username")?);
+    let users = decoded(USERS)?;
+    let line = |line: &str| match line.starts_with(&ours) {
+        true => format!("{line} {more}\n"),
+        false => format!("{line}\n"),
+    };
+    let users: String = users.lines().map(line).collect();
+    Ok(Some(json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": SECRET },
+        "data": { USERS: STANDARD.encode(users) },
+    })))
+}
+
+/// The name of a workload as kubectl takes it.
+fn workload(object: &Value) -> Option<String> {
+    let kind = ["Deployment", "StatefulSet"].into_iter().find(|kind| object["kind"] == *kind)?;
+    let name = object["metadata"]["name"].as_str()?;
+    Some(format!("{}/{name}", kind.to_ascii_lowercase()))
+}
+
+/// An autoscaler measures the processor time as a share of what a pod asks for. That share becomes
+/// so much larger that the pod which asks for little is scaled at the same use as before.
+fn scales_alike(object: &Value, objects: &[Value]) -> Option<Value> {
+    if object["kind"] != "HorizontalPodAutoscaler" {
+        return None;
+    }
+    let of = &object["spec"]["scaleTargetRef"];
+    let of = objects
+        .iter()
+        .find(|it| it["kind"] == of["kind"] && it["metadata"]["name"] == of["name"])?;
+    let containers = of["spec"]["template"]["spec"]["containers"].as_array()?;
+    let cpu = |container: &Value| thousandths(&container["resources"]["requests"]["cpu"]);
+    let requested: u64 = containers.iter().filter_map(cpu).sum();
+    let small = REQUESTED_CPU * containers.len() as u64;
+    let mut metrics = object["spec"]["metrics"].clone();
+    for metric in metrics.as_array_mut()? {
+        let is_cpu = metric["resource"]["name"] == "cpu";
+        let share = &mut metric["resource"]["target"]["averageUtilization"];
+        if let (true, Some(percent)) = (is_cpu, share.as_u64()) {
+            *share = json!(percent * requested / small);
+        }
+    }
+    Some(json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": { "name": object["metadata"]["name"] },
+        "spec": { "metrics": metrics },
+    }))
+}
+
+/// Processors, such as "2" or "100m".
+fn thousandths(cpu: &Value) -> Option<u64> {
+    let text = cpu.as_str()?;
+    match text.strip_suffix('m') {
+        Some(thousandths) => thousandths.parse().ok(),
+        None => text.parse::<u64>().ok().map(|whole| 1000 * whole),
+    }
 }
 
 /// An image's name, and by what kustomize names its version.
@@ -153,6 +241,45 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn our_user_of_redis_gets_what_the_version_before_needs() {
+        let users = "user default off +@all\nuser anteroom on #00 -@all +get\n";
+        let data = json!({
+            "username": STANDARD.encode("anteroom\n"), "users.acl": STANDARD.encode(users),
+        });
+        let secret =
+            json!({ "kind": "Secret", "metadata": { "name": "redis-auth" }, "data": data });
+        let patch = with_permissions(&[secret], "+script|load").expect("users").expect("a patch");
+        let users = patch["data"]["users.acl"].as_str().expect("text");
+        let users = String::from_utf8(STANDARD.decode(users).expect("base64")).expect("UTF-8");
+        let ours = "user anteroom on #00 -@all +get +script|load";
+        assert_eq!(users, format!("user default off +@all\n{ours}\n"));
+        assert_eq!(with_permissions(&[], "").expect("nothing"), None);
+    }
+
+    #[test]
+    fn an_autoscaler_of_a_small_workload_scales_at_the_same_use() {
+        let container = json!({ "resources": { "requests": { "cpu": "1" } } });
+        let pod = json!({ "containers": [container] });
+        let name = json!({ "name": "envoy" });
+        let workload = json!({
+            "kind": "Deployment", "metadata": name, "spec": { "template": { "spec": pod } },
+        });
+        let target = json!({ "type": "Utilization", "averageUtilization": 70 });
+        let scaler = json!({
+            "kind": "HorizontalPodAutoscaler", "metadata": name,
+            "spec": {
+                "scaleTargetRef": { "kind": "Deployment", "name": "envoy" },
+                "metrics": [{ "resource": { "name": "cpu", "target": target } }],
+            },
+        });
+        let patch = scales_alike(&scaler, std::slice::from_ref(&workload)).expect("an autoscaler");
+        let target = &patch["spec"]["metrics"][0]["resource"]["target"];
+        assert_eq!(target["averageUtilization"], 3500, "70 % of 1 processor are 700m");
+        assert!(scales_alike(&workload, &[]).is_none());
+        assert_eq!(thousandths(&json!("250m")), Some(250));
+    }
 
     #[test]
     fn an_image_is_split_as_kustomize_names_its_parts() {

@@ -1,4 +1,4 @@
-//! The receiver of the event's webhook: the gate's NGINX beside each issuer, where `http://` may
+//! The receiver of the event's webhook: an NGINX beside each issuer, where `http://` may
 //! lead. It takes a second for an application, and for some of them longer than a draining issuer
 //! waits.
 
@@ -57,24 +57,24 @@ pub fn files() -> Value {
 }
 
 /// The issuer with the receiver beside it, which ends after it; absent where the overlay has no
-/// issuer or no gate.
-pub fn patch(objects: &[Value]) -> Option<Value> {
-    let deployment = |name: &str| {
-        let named = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == name;
-        objects.iter().find(named)
-    };
-    let issuer = deployment("issuer")?;
-    let gate = &deployment("gate")?["spec"]["template"]["spec"]["containers"][0];
+/// issuer. `image` is that of NGINX.
+pub fn patch(objects: &[Value], image: &str) -> Option<Value> {
+    let is_issuer = |it: &&Value| it["kind"] == "Deployment" && it["metadata"]["name"] == "issuer";
+    let issuer = objects.iter().find(is_issuer)?;
     let files = json!({ "name": NAME, "mountPath": FOLDER, "readOnly": true });
     let receiver = json!({
         "name": NAME,
-        "image": gate["image"],
+        "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["nginx", "-e", "stderr", "-c", format!("{FOLDER}/nginx.conf"),
             "-g", "daemon off;"],
         "restartPolicy": "Always",
         "resources": { "requests": { "cpu": "5m", "memory": "8Mi" } },
-        "securityContext": gate["securityContext"],
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": { "drop": ["ALL"] },
+        },
         "volumeMounts": [files, { "name": "receiver-tmp", "mountPath": "/tmp" }],
     });
     let own = &issuer["spec"]["template"]["spec"]["containers"][0]["name"];

@@ -1,6 +1,7 @@
 //! A run: what its steps share, and their order.
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -36,6 +37,8 @@ pub struct Run {
     pub configuration: Mutex<Configuration>,
     /// What is applied.
     pub overlay: PathBuf,
+    /// The workloads in it, such as `deployment/admission`.
+    workloads: BTreeSet<String>,
     /// Who comes through the gate all the time.
     visitors: Mutex<Option<Arc<Visitors>>>,
     table: Mutex<Table>,
@@ -57,12 +60,19 @@ impl Run {
             table: Mutex::new(Table::new(context, &kubectl.namespace, &options.image, previous)),
             configuration: Mutex::new(overlay.configuration.clone()),
             overlay: overlay.folder().to_owned(),
+            workloads: overlay.workloads.clone(),
             visitors: Mutex::new(None),
             kubectl: kubectl.clone(),
             options,
             key,
         };
         Ok((run, overlay))
+    }
+
+    /// Whether a workload such as `deployment/envoy` is applied. Components add some of them, and
+    /// options leave some out.
+    pub fn has(&self, workload: &str) -> bool {
+        self.workloads.contains(workload)
     }
 
     /// The visitors who are there.

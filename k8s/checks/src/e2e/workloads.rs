@@ -51,7 +51,27 @@ pub async fn settled(kubectl: &Kubectl, workload: &str) -> anyhow::Result<Durati
         let so_far = format!("{} pods, {ready} ready, {wanted} to stay", there.len());
         Ok(if done { Look::Done(()) } else { Look::NotYet(so_far) })
     });
-    settled.await.map(|((), took)| took)
+    match settled.await {
+        Ok(((), took)) => Ok(took),
+        Err(error) => Err(error.context(complaints(kubectl, workload).await)),
+    }
+}
+
+/// Each pod of a workload that is not ready, with the last line of its log.
+async fn complaints(kubectl: &Kubectl, workload: &str) -> String {
+    let pods = async {
+        let state = kubectl.json(&["get", workload]).await?;
+        all_pods(kubectl, &state).await
+    };
+    let pods = pods.await.unwrap_or_default();
+    let mut complaints = Vec::new();
+    for pod in pods.iter().filter(|pod| !is_ready(pod)) {
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        let log = kubectl.run(&["logs", name, "--tail", "1"]).await;
+        let last = log.unwrap_or_else(|error| format!("{error:#}"));
+        complaints.push(format!("{name} is not ready: {}", last.trim_end()));
+    }
+    complaints.join("; ")
 }
 
 /// What a workload still waits for.

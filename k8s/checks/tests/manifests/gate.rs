@@ -41,7 +41,7 @@ fn nginx(folder: &TempDir) -> Command {
 
 #[test]
 fn nginx_takes_the_gate_of_every_overlay() {
-    for rendered in all().iter().filter(|it| it.has_gate()) {
+    for rendered in all().iter().filter(|it| it.has_nginx_gate()) {
         let folder = files(rendered, |path, port| format!("unix:{path}/{port}"));
         let output = nginx(&folder).arg("-t").output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -95,7 +95,7 @@ fn the_gate_has_memory_for_what_nginx_allows() {
     // Of a head that does not end, as measured, and of a stream with both its connections.
     const HEAD: u64 = 45 << 10;
     const STREAM: u64 = 25 << 10;
-    for rendered in all().iter().filter(|it| it.has_gate()) {
+    for rendered in all().iter().filter(|it| it.has_nginx_gate()) {
         let files = mounted(rendered, "Deployment", "gate", "config");
         let number = |word: &str| -> u64 {
             let words = files.iter().flat_map(|(_, text)| text.split([' ', ';', '\n']));
@@ -103,6 +103,7 @@ fn the_gate_has_memory_for_what_nginx_allows() {
             behind.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("no {word}"))
         };
         let gate = rendered.find("Deployment", "gate").unwrap();
+        assert_eq!(containers(gate).next().unwrap()["image"], anteroom_k8s_checks::NGINX);
         let mut volumes = items(&pod(gate)["volumes"]).iter();
         let tmp = &volumes.find(|it| it["name"] == "tmp").unwrap()["emptyDir"];
         // On a disk an unlinked file counts against no limit.

@@ -3,6 +3,7 @@
 
 mod contents;
 mod custom_resources;
+mod envoy;
 mod gate;
 mod image;
 mod policies;

@@ -10,8 +10,9 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 14] = [
+const FOLDERS: [&str; 15] = [
     "overlays/dev",
+    "overlays/dev-envoy",
     "overlays/prod",
     "checks/overlays/envoy",
     "checks/overlays/envoy-gateway",
@@ -110,12 +111,22 @@ impl Rendered {
 
     /// Whether it is made of `overlays/dev`, with its secrets that everyone can read.
     pub fn is_development(&self) -> bool {
-        ["dev", "loadtest", "plan"].contains(&self.name())
+        ["dev", "dev-envoy", "loadtest", "plan"].contains(&self.name())
     }
 
     /// Whether it has the pod "gate". The components of other gateways remove it.
     pub fn has_gate(&self) -> bool {
         self.find("Deployment", "gate").is_some()
+    }
+
+    /// Whether that pod is NGINX.
+    pub fn has_nginx_gate(&self) -> bool {
+        self.has_gate() && self.find("ConfigMap", "gate-nginx").is_some()
+    }
+
+    /// Whether that pod is Envoy.
+    pub fn has_envoy_gate(&self) -> bool {
+        self.has_gate() && self.find("ConfigMap", "gate-envoy").is_some()
     }
 
     pub fn find(&self, kind: &str, name: &str) -> Option<&Value> {

@@ -19,7 +19,8 @@ const SCRAPED_WITHIN: Duration = Duration::from_secs(90);
 /// Calls what the visitors do not, and looks until each name is there.
 pub async fn contract(run: &Run) -> anyhow::Result<()> {
     let text = read("--metrics", &run.options.metrics)?;
-    let names = names(&text);
+    let has = |service: &str| run.has(&format!("deployment/{service}"));
+    let names = names(&text, has);
     ensure!(!names.is_empty(), "--metrics {}: it names no metric", run.options.metrics.display());
     call_what_visitors_do_not(run).await?;
     let prometheus = Forward::open(&run.kubectl, "service/prometheus", 9090).await?;
@@ -64,13 +65,17 @@ async fn call_what_visitors_do_not(run: &Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names of the contract: what is in backticks and is one.
-fn names(text: &str) -> BTreeSet<&str> {
-    let is_name = |text: &&str| {
-        let ours = text.starts_with("anteroom_") || text.starts_with("process_");
-        ours && text.bytes().all(|it| it.is_ascii_lowercase() || it == b'_')
-    };
-    text.split('`').skip(1).step_by(2).filter(is_name).collect()
+/// The names of the contract: those of its tables, if one of the services that have them is there.
+fn names(text: &str, has: impl Fn(&str) -> bool) -> BTreeSet<&str> {
+    let rows = text.lines().filter_map(|line| {
+        let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
+        let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?;
+        // Behind the type, the unit and the labels.
+        let mut services = cells.nth(3)?.split(", ");
+        let is_ours = name.starts_with("anteroom_") || name.starts_with("process_");
+        (is_ours && services.any(&has)).then_some(name)
+    });
+    rows.collect()
 }
 
 async fn missing(prometheus: &Forward, names: &BTreeSet<&str>) -> anyhow::Result<BTreeSet<String>> {
@@ -89,7 +94,13 @@ mod tests {
 
     #[test]
     fn the_names_of_the_contract_are_read() {
-        let text = "| `anteroom_queue_depth` | gauge | `queue` |\nalso `anteroom_up{a}` and `x`";
-        assert_eq!(names(text).into_iter().collect::<Vec<_>>(), ["anteroom_queue_depth"]);
+        let text = "also `anteroom_up{a}` and `x`\n\
+            | metric | type | unit | labels | service | meaning |\n|---|---|---|---|---|---|\n\
+            | `anteroom_queue_depth` | gauge | places | `queue` | admission, envoy | Waiting. |\n\
+            | `anteroom_envoy_calls` | counter | calls | | envoy | Calls. |";
+        let of =
+            |services: &[&str]| Vec::from_iter(names(text, |service| services.contains(&service)));
+        assert_eq!(of(&["admission"]), ["anteroom_queue_depth"]);
+        assert_eq!(of(&["admission", "envoy"]), ["anteroom_envoy_calls", "anteroom_queue_depth"]);
     }
 }

@@ -39,7 +39,7 @@ async fn play(step: Step, run: &Run) -> anyhow::Result<()> {
         Step::Kill => kill::pods_of_every_kind(run).await,
         Step::RollOut => {
             roll_out::from_the_version_before(run).await?;
-            roll_out::gate(run).await
+            roll_out::gates(run).await
         }
         Step::Configuration => change::configuration(run).await,
         Step::Secrets => rotate::token_secret::all_steps(run).await,

@@ -14,7 +14,7 @@ use crate::{
 /// The kubelet looks at a pod's files every 60 to 90 s.
 pub const IN_FORCE_WITHIN: Duration = Duration::from_secs(100);
 
-/// Ways to a port of each pod of a workload.
+/// Ways to a port of each pod of some workloads.
 pub struct Pods {
     ways: Vec<(Pod, Forward)>,
 }
@@ -22,10 +22,17 @@ pub struct Pods {
 impl Pods {
     /// To those that are there.
     pub async fn of(run: &Run, workload: &str, port: u16) -> anyhow::Result<Self> {
+        Self::of_each(run, &[(workload, port)]).await
+    }
+
+    /// To those of several workloads, as far as the overlay has them.
+    pub async fn of_each(run: &Run, workloads: &[(&str, u16)]) -> anyhow::Result<Self> {
         let mut ways = Vec::new();
-        for pod in pods(&run.kubectl, workload).await? {
-            let way = Forward::open(&run.kubectl, &format!("pod/{}", pod.name), port).await?;
-            ways.push((pod, way));
+        for (workload, port) in workloads.iter().filter(|(workload, _)| run.has(workload)) {
+            for pod in pods(&run.kubectl, workload).await? {
+                let way = Forward::open(&run.kubectl, &format!("pod/{}", pod.name), *port).await?;
+                ways.push((pod, way));
+            }
         }
         Ok(Self { ways })
     }

@@ -64,10 +64,14 @@ pub fn the_public_port_is_for_the_gateway(objects: &[Value], findings: &mut Find
     findings.unless_from(objects, "admission", &is, |peer| is_gateway(objects, peer));
 }
 
-/// It authenticates no caller, and NGINX never calls it.
+/// It authenticates no caller. The gate calls it only if it is Envoy.
 pub fn the_grpc_port_is_for_gateways(objects: &[Value], findings: &mut Findings) {
     let is = [json!("grpc"), json!(9001)];
-    findings.unless_from(objects, "anteroom-envoy", &is, is_gateway_of_user);
+    let calls = find(objects, "ConfigMap", "gate-envoy").is_some();
+    findings.unless_from(objects, "anteroom-envoy", &is, |peer| match calls {
+        true => is_gateway(objects, peer),
+        false => is_gateway_of_user(peer),
+    });
 }
 
 pub fn only_the_gate_reaches_what_is_protected(objects: &[Value], findings: &mut Findings) {

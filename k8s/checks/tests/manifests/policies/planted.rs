@@ -22,6 +22,9 @@ fn planted() -> Vec<Planted> {
     let any_pod = json!([{"namespaceSelector": {}}]);
     let leads = json!({"service": {"name": "admission", "port": {"name": "service"}}});
     let in_dev = |policy, object, at, value| (policy, "overlays/dev", object, at, value);
+    let in_dev_envoy =
+        |policy, object, at, value| (policy, "overlays/dev-envoy", object, at, value);
+    let gate = json!({"podSelector": {"matchLabels": {"app.kubernetes.io/name": "gate"}}});
     let in_prod = |policy, object, at, value| (policy, "overlays/prod", object, at, value);
     let in_webhook = |at, value| {
         ("ways out", "checks/overlays/webhook", ("NetworkPolicy", "webhook"), at, value)
@@ -145,6 +148,16 @@ fn planted() -> Vec<Planted> {
         ),
         in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", any_pod.clone()),
         in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", json!([])),
+        // The gate of this overlay is NGINX.
+        in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", json!([gate])),
+        in_dev_envoy("gRPC port", policy("envoy"), "/spec/ingress/0/from", any_pod.clone()),
+        in_dev_envoy(
+            "ends in time",
+            ("Deployment", "gate"),
+            "C/lifecycle/preStop/exec/command/2",
+            json!("sleep 20"),
+        ),
+        in_dev_envoy("ends in time", ("Deployment", "gate"), "C/command/11", json!("20")),
         in_grpc("gRPC port", policy("metrics"), "/spec/ingress/0/ports", json!([])),
         in_grpc("metrics port", policy("envoy"), "/spec/ingress/0/ports", json!([])),
         in_grpc("probes", ("Deployment", "envoy"), "C/readinessProbe/httpGet/path", json!("/")),

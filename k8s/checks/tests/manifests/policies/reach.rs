@@ -91,6 +91,18 @@ fn production_adds_backends_and_a_prometheus_of_the_user() {
     );
 }
 
+/// Envoy as the gate also reaches the check.
+#[test]
+fn the_gate_alone_reaches_the_checks_over_grpc_where_it_is_envoy() {
+    let gateway = json!({"gateway.envoyproxy.io/owning-gateway-name": "anteroom"});
+    let of_user = [("gateway", gateway), ("stranger", json!({}))];
+    let mut found = connections("overlays/dev-envoy", &of_user);
+    let before = connections("overlays/dev", &of_user);
+    found.retain(|connection| !before.contains(connection));
+    let added = ["envoy → redis:redis", "gate → envoy:grpc", "prometheus → envoy:metrics"];
+    assert_eq!(found, added);
+}
+
 /// The gateways of the user, in their own namespace, and nothing else.
 #[test]
 fn gateways_alone_reach_the_checks_over_grpc() {

@@ -47,6 +47,13 @@ fn seconds(value: &str) -> Option<u64> {
     value.strip_suffix('s')?.parse().ok()
 }
 
+/// How long a hook waits: by itself, or with `sleep` as the last command of a script.
+fn pause(hook: &Value) -> Option<u64> {
+    let script = || items(&hook["exec"]["command"]).last()?.as_str();
+    let last = || script()?.trim_end().lines().last()?.strip_prefix("sleep ")?.parse().ok();
+    hook["sleep"]["seconds"].as_u64().or_else(last)
+}
+
 /// First out of the Service, then signalled, then drained, then ended; and killed after that only.
 pub fn ends_in_time(objects: &[Value], findings: &mut Findings) {
     for workload in workloads(objects) {
@@ -54,7 +61,7 @@ pub fn ends_in_time(objects: &[Value], findings: &mut Findings) {
         let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap_or_default();
         let mut needs = 0;
         for container in items(&pod["containers"]) {
-            let pause = container["lifecycle"]["preStop"]["sleep"]["seconds"].as_u64();
+            let pause = pause(&container["lifecycle"]["preStop"]);
             // What is called on a Service, and has a next pod to be called instead.
             let is_called = of_kind(objects, "Service")
                 .any(|service| name_of(service) == name && service["spec"]["clusterIP"].is_null());
@@ -69,7 +76,17 @@ pub fn ends_in_time(objects: &[Value], findings: &mut Findings) {
             });
             needs += drains.filter_map(|it| seconds(it["value"].as_str()?)).sum::<u64>();
         }
-        if name == "gate" {
+        if name == "gate" && find(objects, "ConfigMap", "gate-envoy").is_some() {
+            // Envoy drains within the hook.
+            let container = &items(&pod["containers"])[0];
+            let mut words = items(&container["command"]).iter().filter_map(Value::as_str);
+            let drain = words.find(|it| *it == "--drain-time-s").and_then(|_| words.next());
+            let drain: Option<u64> = drain.and_then(|it| it.parse().ok());
+            let hook = &container["lifecycle"]["preStop"];
+            let drains = hook.to_string().contains("POST /drain_listeners?graceful ");
+            let ends = drain.is_some_and(|drain| Some(drain) < pause(hook));
+            findings.unless(drains && ends, format!("gate: drains for {drain:?} s"));
+        } else if name == "gate" {
             let frame = find(objects, "ConfigMap", "gate-nginx").map(|it| &it["data"]);
             let text = frame.and_then(|it| it["nginx.conf"].as_str()).unwrap_or_default();
             let shutdown = text.split("worker_shutdown_timeout ").nth(1);

@@ -20,6 +20,9 @@ use crate::{
 
 const SECRET: &str = "anteroom-tokens";
 const KEY: &str = "token_secrets";
+/// What checks tokens, with the port of its metrics. Each must have the new secret before tokens of
+/// it are given out.
+const CHECK_TOKENS: [(&str, u16); 2] = [("deployment/admission", 9090), ("deployment/envoy", 9093)];
 /// No visit of this load lasts as long: all tokens are of the new secret then.
 const ALL_ANEW: Duration = Duration::from_secs(40);
 
@@ -28,16 +31,16 @@ pub async fn all_steps(run: &Run) -> anyhow::Result<()> {
     let old = super::read_secret(run, SECRET, KEY).await?;
     let new = hex(&rand::rng().random::<[u8; 32]>());
     let public = Pods::of(run, "deployment/admission", 8080).await?;
-    let metrics = Pods::of(run, "deployment/admission", 9090).await?;
+    let metrics = Pods::of_each(run, &CHECK_TOKENS).await?;
     let first = public.ways().next().context("no admission")?;
     let (before, signed_by) = join_and_leave(first).await?;
 
     let accepted = metrics.accepted().await?;
     let appends = async {
         write(run, &format!("{old}\n{new}\n")).await?;
-        metrics.more_accepted("the second secret at each admission", &accepted).await
+        metrics.more_accepted("the second secret at each pod", &accepted).await
     };
-    run.in_force("append secret", "every admission takes tokens of both", appends).await?;
+    run.in_force("append secret", "every pod that checks tokens takes both", appends).await?;
 
     let moves = async {
         write(run, &format!("{new}\n{old}\n")).await?;
