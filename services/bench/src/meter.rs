@@ -155,8 +155,8 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Processor time in ns: of the gateway, servers, schedulers, the store, the load, and the whole
-    /// machine.
+    /// Processor time in ns: of the gateway, servers, schedulers, the store, the load, and the
+    /// whole machine.
     fn read(&self, load: &Load) -> anyhow::Result<(Instant, u64, [u64; 6])> {
         let sum =
             |ids: &[u32]| ids.iter().map(|id| cpu::of_process(*id)).sum::<anyhow::Result<_>>();

@@ -46,8 +46,8 @@ pub struct Arguments {
     /// Also measure this limitador-server (github.com/Kuadrant/limitador), next to the limits
     #[arg(long, value_name = "PROGRAM")]
     pub limitador: Option<PathBuf>,
-    /// Also measure envoyproxy/ratelimit and limitador, next to anteroom-envoy; go and cargo build them
-    /// below the folder of the report
+    /// Also measure envoyproxy/ratelimit and limitador, next to anteroom-envoy; go and cargo build
+    /// them below the folder of the report
     #[arg(long)]
     pub rate_limit_services: bool,
     /// Also measure BullMQ, next to the issuer; npm installs it below the folder of the report

@@ -1,5 +1,6 @@
-//! The crate limitador with Redis, behind Envoy's rate limit service. limitador-server, which is not
-//! on crates.io, makes the same calls of the crate for each request, and its own metrics besides.
+//! The crate limitador with Redis, behind Envoy's rate limit service. limitador-server, which is
+//! not on crates.io, makes the same calls of the crate for each request, and its own metrics
+//! besides.
 //!
 //! `anteroom-bench-limitador REDIS_URL`
 

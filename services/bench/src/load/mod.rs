@@ -1,6 +1,7 @@
 //! The load generator: keep-alive connections that each send a request, read the whole answer and
-//! send the next, without a pause; with gRPC, streams of a few connections. It is lean, because it shares the cores with what it measures;
-//! what it costs is reported. An answer that is not the expected one ends the run with its text.
+//! send the next, without a pause; with gRPC, streams of a few connections. It is lean, because
+//! it shares the cores with what it measures; what it costs is reported. An answer that is not the
+//! expected one ends the run with its text.
 
 mod calls;
 

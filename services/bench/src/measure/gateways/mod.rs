@@ -151,7 +151,7 @@ async fn checking(
     envoy: &Service,
 ) -> anyhow::Result<Measured> {
     let admission = &world.anteroom.admission;
-    let asked = if program == Program::EnvoyGrpc { envoy } else { admission };
+    let called = if program == Program::EnvoyGrpc { envoy } else { admission };
     let plan = Plan { program, ..Plan::default() };
     for _ in 0..ATTEMPTS {
         let [gate, fast, check, front, back] = free_ports();
@@ -167,7 +167,7 @@ async fn checking(
             checks: vec![envoy.address("grpc")],
         };
         if let Some(gateway) = Gateway::start(program, gate, &wiring.edits(&plan)).await {
-            let processes = Processes { servers: vec![asked.process.id()], ..world.processes() };
+            let processes = Processes { servers: vec![called.process.id()], ..world.processes() };
             return Ok(measured(program, true, gate, gateway, processes));
         }
     }

@@ -31,7 +31,7 @@ pub const NAME: &str = "rls";
 const RATELIMIT: &str = "ratelimit";
 const PIPELINES: &str = "ratelimit, pipelines";
 const LIMITADOR: &str = "limitador";
-/// What all are asked for.
+/// The domain of the descriptors for all services.
 const DOMAIN: &str = "bench";
 const METHOD: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 /// Values of the descriptor in turn.
