@@ -35,7 +35,7 @@ const AVOIDED: [(&str, &str); 27] = [
     ("young", "recent"),
 ];
 /// How often they are in our sources. This number only falls.
-const AVOIDED_COUNT: usize = 98;
+const AVOIDED_COUNT: usize = 96;
 
 /// The words of a text in lower case; `until_told` and `UntilTold` are two each.
 fn words(text: &str) -> Vec<String> {
