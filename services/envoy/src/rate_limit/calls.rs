@@ -142,10 +142,12 @@ struct Decided {
 }
 
 /// One call. A cost that its limit can never take refuses the call, which then takes nothing; a
-/// limit in shadow refuses nothing, so that only its check is left out.
+/// limit in shadow refuses nothing, so that only its check is left out. It comes last: the `log`
+/// limits of a call share their units.
 async fn decide(app: &App, of_group: &[&LimitCheck], deadline: Instant) -> Result<Decided, String> {
     let mut results: Vec<Option<CheckResult>> = vec![None; of_group.len()];
     let mut places: Vec<usize> = (0..of_group.len()).collect();
+    places.sort_by_key(|place| of_group[*place].limit.config.shadow);
     let call = loop {
         if places.is_empty() {
             return Ok(Decided { results, failed: false });

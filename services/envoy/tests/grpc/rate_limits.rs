@@ -204,6 +204,23 @@ async fn the_cost_is_that_of_the_descriptor_or_of_the_request() {
     assert_eq!(codes(&dear), (OK, vec![OK, OK]));
 }
 
+/// The `log` limits of a call share 100 units.
+#[tokio::test]
+async fn a_log_in_shadow_takes_no_units_from_one_that_refuses() {
+    let of = |name: &str, shadow: bool| {
+        format!(
+            "[limits.{name}]\nalgorithm = \"log\"\nlimit = 100\nwindow = \"1m\"\nshadow = {shadow}\n\
+             [[envoy.descriptors]]\ndomain = \"shop\"\nentries = [{{ key = \"{name}\" }}]\n\
+             limit = \"{name}\"\n"
+        )
+    };
+    let room = Room::start(&[of("watched", true), of("log", false)].concat()).await;
+    let both = || vec![descriptor(&[("watched", "x")]), descriptor(&[("log", "x")])];
+    assert_eq!(codes(&ask(&room, 60, both()).await), (OK, vec![OK, OK]));
+    assert_eq!(remaining(&room, "log", "x").await, 40);
+    assert_eq!(codes(&ask(&room, 60, both()).await).0, OVER_LIMIT);
+}
+
 /// A group that is the same as the key is the group of a descriptor without one.
 #[tokio::test]
 async fn promise_07_one_counter_that_two_descriptors_name_in_two_ways_counts_twice() {
