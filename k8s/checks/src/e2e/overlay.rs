@@ -116,8 +116,8 @@ fn is(object: &Value, kind: &str, name: &str) -> bool {
 /// Whether an object is a component's, by its name or that of what it selects.
 fn belongs(object: &Value, name: &str) -> bool {
     let labels = &object["metadata"]["labels"];
-    let labels_of = ["app.kubernetes.io/name", "app.kubernetes.io/component"];
-    object["metadata"]["name"] == name || labels_of.iter().any(|mark| labels[mark] == name)
+    let keys = ["app.kubernetes.io/name", "app.kubernetes.io/component"];
+    object["metadata"]["name"] == name || keys.iter().any(|key| labels[key] == name)
 }
 
 fn deleted(object: &Value) -> Value {

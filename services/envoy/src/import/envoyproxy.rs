@@ -83,7 +83,7 @@ pub fn read(text: &str) -> Result<Imported, String> {
         Some(format!("{}: {why}", shown(&entries)))
     });
     let left_out = left_out.collect();
-    Ok(Imported { rules, left_out })
+    Ok(Imported { rules, left_out, ..Imported::default() })
 }
 
 struct Tree<'a> {

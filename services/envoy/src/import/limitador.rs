@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Result<Imported, String> {
                 ),
             )),
             Ok(rule) => {
-                imported.left_out.extend(counts_more(&rule, rules).map(|why| limit_at(at, &why)));
+                imported.differs.extend(counts_more(&rule, rules).map(|why| limit_at(at, &why)));
                 imported.rules.push(rule);
             }
             Err(why) => imported.left_out.push(limit_at(at, &why)),
@@ -77,8 +77,8 @@ fn counts_more(rule: &Rule, earlier: &[Rule]) -> Option<String> {
         own != other && (in_other || in_own)
     })?;
     Some(format!(
-        "a request can have the entries of an earlier limit too ({}); limitador counts it in both, and \
-         Anteroom only in the limit with exactly its entries, in this order",
+        "a request can also have the entries of an earlier limit ({}). limitador counts it in both limits. \
+         Anteroom counts it only in the limit that has exactly its entries, in the same order",
         shown(&other.entries)
     ))
 }

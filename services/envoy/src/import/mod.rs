@@ -43,7 +43,8 @@ pub fn command() -> Command {
             "Examples:\n  anteroom-envoy import ratelimit.yaml >> anteroom.toml\n  anteroom-envoy \
              import limits.yaml > limits.toml\n\nFixed windows become limits with algorithm = \
              \"counter\". Anything that Anteroom cannot\nexpress is listed on stderr and left \
-             out.\n\nExit codes: 0 all is mapped, 1 something is left out, 2 wrong arguments,\n65 \
+             out. A limit that counts other requests than\nbefore is listed, too.\n\nExit codes: 0 all \
+             is mapped, 1 something is listed, 2 wrong arguments,\n65 \
              the file is of neither form, 66 the file cannot be read.",
         )
 }
@@ -70,7 +71,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     for reason in &imported.left_out {
         fail(format!("left out: {reason}"), EXIT_NOT_ALL);
     }
-    if imported.left_out.is_empty() { ExitCode::SUCCESS } else { EXIT_NOT_ALL.into() }
+    for reason in &imported.differs {
+        fail(format!("counts differently: {reason}"), EXIT_NOT_ALL);
+    }
+    let is_all = imported.left_out.is_empty() && imported.differs.is_empty();
+    if is_all { ExitCode::SUCCESS } else { EXIT_NOT_ALL.into() }
 }
 
 fn read(file: &Path) -> Result<String, String> {
@@ -91,6 +96,8 @@ pub struct Imported {
     rules: Vec<Rule>,
     /// What Anteroom cannot express, and why.
     left_out: Vec<String>,
+    /// What is mapped, but counts other requests than there, and which.
+    differs: Vec<String>,
 }
 
 /// A limit, and the descriptor that means it.

@@ -173,7 +173,7 @@ fn limits_that_count_the_same_request_are_listed() {
     let output = import(&[limit("\"method == 'GET'\""), limit("")].concat());
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let stderr = text(&output.stderr);
-    let says = "limit 2: a request can have the entries of an earlier limit too (method=GET, user (any value))";
+    let says = "counts differently: limit 2: a request can also have the entries of an earlier limit (method=GET, user (any value))";
     assert!(stderr.contains(says), "{stderr}");
     assert_eq!(text(&output.stdout).matches("[[envoy.descriptors]]").count(), 2);
     check(&output.stdout);

@@ -22,8 +22,8 @@ const REPORTERS: u64 = 20;
 /// What our limits are to reach of limitador's requests per second.
 const OF_LIMITADOR: f64 = 2.0;
 
-/// Nothing is refused during the run. A log holds the checks of a key in a minute.
-const SECTIONS: &str = r#"
+/// Nothing is refused during the run.
+pub const LARGE: &str = r#"
 [limits.gcra]
 algorithm = "gcra"
 limit = 100_000_000
@@ -32,6 +32,9 @@ window = "1h"
 algorithm = "counter"
 limit = 100_000_000
 window = "1h"
+"#;
+/// A log holds the checks of a key in a minute.
+const MORE: &str = r#"
 [limits.log]
 algorithm = "log"
 limit = 10_000
@@ -61,7 +64,7 @@ const CALLS: [Call; 4] = [
 
 /// Measures all rows, round after round.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
-    let mut rounds = Rounds::start(settings, SECTIONS, &CALLS).await?;
+    let mut rounds = Rounds::start(settings, &[LARGE, MORE].concat(), &CALLS).await?;
     let limitador = match &settings.limitador {
         Some(program) => Some(Limitador::start(program, KEYS).await?),
         None => {

@@ -14,6 +14,7 @@ use envoy_types::pb::envoy::{
 use prost::Message as _;
 
 use self::others::{Limitador, Other, Ratelimit};
+use super::limits::LARGE;
 use crate::{
     meter::{Counters, Processes, Question, Window, over, window},
     progress::say,
@@ -40,16 +41,7 @@ const KEYS: u64 = 10_000;
 const OF_RATELIMIT: f64 = 3.0;
 const OF_LIMITADOR: f64 = 2.0;
 
-/// Nothing is refused during the run.
-const SECTIONS: &str = r#"
-[limits.counter]
-algorithm = "counter"
-limit = 100_000_000
-window = "1h"
-[limits.gcra]
-algorithm = "gcra"
-limit = 100_000_000
-window = "1h"
+const DESCRIPTORS: &str = r#"
 [[envoy.descriptors]]
 domain = "bench"
 entries = [{ key = "remote_address" }]
@@ -99,7 +91,7 @@ impl Measured {
 
 /// Measures all services, round after round.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
-    let world = World::start(&[SECTIONS.to_owned()]).await?;
+    let world = World::start(&[LARGE.to_owned(), DESCRIPTORS.to_owned()]).await?;
     let redis = &world.anteroom.deployment.redis;
     let ours = world.anteroom.deployment.envoy().await;
     ours.until_ready().await;
