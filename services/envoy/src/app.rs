@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anteroom_authorize::Process;
 use anteroom_authorize::callers::cookies::Cookies;
@@ -20,7 +21,9 @@ use anteroom_runtime::{Families as _, Operations};
 use arc_swap::{ArcSwap, Guard};
 use prometheus::Registry;
 use secrecy::SecretString;
+use tonic::metadata::MetadataMap;
 
+use crate::deadline;
 use crate::metrics::EnvoyMetrics;
 
 /// The state behind every call.
@@ -120,6 +123,11 @@ impl App {
     /// What is in force now. Not to be kept across a wait.
     pub fn live(&self) -> Guard<Arc<Live>> {
         self.live.load()
+    }
+
+    /// How long a call with this metadata may take.
+    pub fn time_for(&self, metadata: &MetadataMap) -> Duration {
+        deadline::time_for(metadata, self.live.load().config.envoy.request_timeout)
     }
 
     /// The queue of this name, if one is configured.

@@ -11,6 +11,7 @@
 mod app;
 mod authorization;
 mod connection;
+mod deadline;
 pub mod import;
 mod metrics;
 mod rate_limit;

@@ -42,19 +42,18 @@ impl Authorization {
     }
 
     /// The answer of the check, as HTTP has it.
-    async fn answer(&self, request: &VisitorRequest) -> http::Response<Bytes> {
+    async fn answer(&self, request: &VisitorRequest, time: Duration) -> http::Response<Bytes> {
         let Some(queue) = self.app.queue(&request.queue) else {
             self.warn_of_unknown_queue(&request.queue);
             return gate::refusal(Problem::new(Code::UNKNOWN_QUEUE), None);
         };
-        let limit = self.app.live().config.envoy.request_timeout;
         let process = &self.app.process;
         let visitor = Visitor::at_gate(process, queue, &request.headers, request.peer);
         let open = match gate::begin(process, &visitor, request.question()) {
             Begun::Answered(answer) => return answer,
             Begun::NeedsStore(open) => open,
         };
-        let answer = gate::finish_within(limit, process, &visitor, request.question(), open);
+        let answer = gate::finish_within(time, process, &visitor, request.question(), open);
         answer.await.unwrap_or_else(|| {
             let retry_after = self.app.retries.schedule_default();
             let problem = Problem::new(Code::REQUEST_TIMEOUT).retry_after(retry_after);
@@ -86,8 +85,9 @@ impl authorization_server::Authorization for Authorization {
         request: Request<CheckRequest>,
     ) -> Result<Response<CheckResponse>, Status> {
         let started = Instant::now();
+        let time = self.app.time_for(request.metadata());
         let request = VisitorRequest::of(request.into_inner());
-        let answer = AssertUnwindSafe(self.answer(&request)).catch_unwind().await;
+        let answer = AssertUnwindSafe(self.answer(&request, time)).catch_unwind().await;
         let answer = answer.unwrap_or_else(|panic| gate::refusal(Problem::panicked(&*panic), None));
         let ours = answer.extensions().get::<Code>().is_some_and(|code| code.is_our_fault());
         if ours {

@@ -89,13 +89,12 @@ impl Checks {
         Self { of_descriptors: of_descriptors.collect(), checks }
     }
 
-    /// Checks group by group, up to the first refusal.
+    /// Checks group by group, up to the first refusal. The deadline is for all groups together.
     ///
     /// # Errors
     ///
     /// When the reply of Redis cannot be read.
-    pub async fn run(self, app: &App) -> Result<Results, String> {
-        let deadline = Instant::now() + app.live().config.envoy.request_timeout;
+    pub async fn run(self, app: &App, deadline: Instant) -> Result<Results, String> {
         let mut results: Vec<Option<CheckResult>> = vec![None; self.checks.len()];
         let (mut allowed, mut failed) = (true, false);
         for group in self.groups() {

@@ -32,8 +32,9 @@ impl rate_limit_service_server::RateLimitService for RateLimitService {
     ) -> Result<Response<RateLimitResponse>, Status> {
         let started = Instant::now();
         let app = &*self.0;
+        let deadline = tokio::time::Instant::now() + app.time_for(request.metadata());
         let checks = Checks::of(app, request.into_inner());
-        let answer = AssertUnwindSafe(checks.run(app)).catch_unwind().await;
+        let answer = AssertUnwindSafe(checks.run(app, deadline)).catch_unwind().await;
         let answer = answer.unwrap_or_else(|_| Err("panic".to_owned()));
         app.operations.record(answer.as_ref().is_ok_and(|results| !results.failed));
         match answer {

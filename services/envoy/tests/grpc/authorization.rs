@@ -3,7 +3,7 @@
 use anteroom_testkit::{PATIENCE, until};
 use reqwest::Method;
 
-use crate::room::{Check, Room};
+use crate::room::{CALLER_WAITS, Check, Room};
 
 const QUEUE: &str = "[queues.shop]\ncapacity = 1\npublic_url = \"https://shop.example\"\n";
 
@@ -157,6 +157,19 @@ async fn a_redis_that_is_too_slow_follows_on_store_error() {
     room.anteroom.deployment.redis.freeze();
     assert_eq!(room.check(Check::of("shop").token(&known)).await.status(), 200);
     let refused = room.check(Check::of("shop").token(&waits)).await;
+    let refusal = refused.header("x-anteroom-refusal");
+    assert_eq!((refused.status(), refusal), (403, Some("store_unavailable")));
+}
+
+/// A caller that stops waiting sooner gets a decision, too.
+#[tokio::test]
+async fn a_callers_deadline_ends_in_a_decision() {
+    let slow = "[store]\ncommand_timeout = \"30s\"\nrequest_timeout = \"30s\"\n";
+    let long = "[envoy]\nrequest_timeout = \"30s\"\n";
+    let room = Room::start(&format!("{QUEUE}{long}{slow}")).await;
+    let waits = room.join().await;
+    room.anteroom.deployment.redis.freeze();
+    let refused = room.check(Check::of("shop").token(&waits).caller_waits(CALLER_WAITS)).await;
     let refusal = refused.header("x-anteroom-refusal");
     assert_eq!((refused.status(), refusal), (403, Some("store_unavailable")));
 }

@@ -9,7 +9,7 @@ use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimit
 use envoy_types::pb::google::protobuf::UInt64Value;
 use serde_json::json;
 
-use crate::room::Room;
+use crate::room::{CALLER_WAITS, Room};
 
 const LIMITS: &str = r#"
 [limits.login]
@@ -101,9 +101,12 @@ fn api(address: &str) -> RateLimitDescriptor {
 }
 
 async fn ask(room: &Room, cost: u32, descriptors: Vec<RateLimitDescriptor>) -> RateLimitResponse {
-    let domain = "shop".to_owned();
-    let request = RateLimitRequest { domain, descriptors, hits_addend: cost };
+    let request = request(cost, descriptors);
     room.rate_limits().should_rate_limit(request).await.unwrap().into_inner()
+}
+
+fn request(cost: u32, descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
+    RateLimitRequest { domain: "shop".to_owned(), descriptors, hits_addend: cost }
 }
 
 fn codes(answer: &RateLimitResponse) -> (i32, Vec<i32>) {
@@ -246,6 +249,18 @@ async fn the_time_is_for_the_whole_request() {
     let began = Instant::now();
     assert_eq!(codes(&ask(&room, 0, groups).await).0, OK, "as on_store_error says");
     assert!(began.elapsed() < Duration::from_secs(10), "40 groups at 500 ms are 20 s");
+}
+
+/// A caller that stops waiting sooner gets a decision, too.
+#[tokio::test]
+async fn a_callers_deadline_ends_in_a_decision() {
+    let slow = "[store]\ncommand_timeout = \"30s\"\nrequest_timeout = \"30s\"\n";
+    let room = Room::start(&format!("[envoy]\nrequest_timeout = \"30s\"\n{slow}{LIMITS}")).await;
+    room.anteroom.deployment.redis.freeze();
+    let mut request = tonic::Request::new(request(0, vec![descriptor(&[("open", "x")])]));
+    request.set_timeout(CALLER_WAITS);
+    let answer = room.rate_limits().should_rate_limit(request).await.unwrap();
+    assert_eq!(codes(&answer.into_inner()).0, OK, "as on_store_error says");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! A waiting room with an admission, a scheduler and the service for Envoy.
 
+use std::time::Duration;
+
 use anteroom_testkit::{Anteroom, Redis, Service};
 use envoy_types::pb::envoy::config::core::v3::address::Address as AddressKind;
 use envoy_types::pb::envoy::config::core::v3::{Address, HeaderValueOption, SocketAddress};
@@ -9,6 +11,9 @@ use envoy_types::pb::envoy::service::auth::v3::check_response::HttpResponse;
 use envoy_types::pb::envoy::service::auth::v3::{AttributeContext, CheckRequest, CheckResponse};
 use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
 use tonic::transport::Channel;
+
+/// The deadline of a caller. A tenth of it is the margin: wide enough for a busy machine.
+pub const CALLER_WAITS: Duration = Duration::from_secs(10);
 
 pub struct Room {
     pub anteroom: Anteroom,
@@ -39,7 +44,11 @@ impl Room {
 
     /// The answer to one check.
     pub async fn check(&self, check: Check) -> Answer {
-        let request = check.request();
+        let caller_waits = check.caller_waits;
+        let mut request = tonic::Request::new(check.request());
+        if let Some(time) = caller_waits {
+            request.set_timeout(time);
+        }
         Answer(self.authorization().check(request).await.unwrap().into_inner())
     }
 
@@ -67,12 +76,14 @@ pub struct Check {
     headers: Vec<(String, String)>,
     method: &'static str,
     path: &'static str,
+    caller_waits: Option<Duration>,
 }
 
 impl Check {
     pub fn of(queue: &'static str) -> Self {
         let extensions = vec![("queue", queue)];
-        Self { extensions, headers: Vec::new(), method: "GET", path: "/seats?row=1" }
+        let (method, path) = ("GET", "/seats?row=1");
+        Self { extensions, headers: Vec::new(), method, path, caller_waits: None }
     }
 
     pub fn gate(mut self, words: &'static str) -> Self {
@@ -87,6 +98,10 @@ impl Check {
 
     pub fn method(self, method: &'static str) -> Self {
         Self { method, ..self }
+    }
+
+    pub fn caller_waits(self, time: Duration) -> Self {
+        Self { caller_waits: Some(time), ..self }
     }
 
     pub fn header(mut self, name: &str, value: &str) -> Self {
