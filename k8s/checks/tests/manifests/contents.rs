@@ -39,7 +39,7 @@ const DEV: &str = "
 
 /// An overlay made of another one: that one, and the objects that it adds (`+`),
 /// changes (`~`) or removes (`-`).
-const DIFFERENCES: [(&str, &str, &str); 13] = [
+const DIFFERENCES: [(&str, &str, &str); 14] = [
     (
         "dev-envoy",
         "overlays/dev",
@@ -59,6 +59,11 @@ const DIFFERENCES: [(&str, &str, &str); 13] = [
         "overlays/prod",
         "~ConfigMap/anteroom-config +Deployment/issuer +NetworkPolicy/webhook \
          +PodDisruptionBudget/issuer +Service/issuer +ServiceAccount/issuer",
+    ),
+    (
+        "contour",
+        "overlays/prod",
+        "WITHOUT_GATE WITH_ENVOY +ExtensionService/anteroom +HTTPProxy/anteroom ~Service/admission",
     ),
     ("envoy", "overlays/prod", "~ConfigMap/anteroom-config WITH_ENVOY"),
     (

@@ -80,6 +80,13 @@ fn close(schema: &mut Value) {
         let own = words.remove("type");
         words.insert("type".to_owned(), json!([own, "null"]));
     }
+    // OpenAPI 3.0 excludes a bound with a flag.
+    for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if words.remove(flag) == Some(json!(true)) {
+            let bound = words.remove(bound).expect("a bound that is excluded");
+            words.insert(flag.to_owned(), bound);
+        }
+    }
     // The test of these is the server's: durations, dates.
     words.remove("format");
     let fields = words.get_mut("properties").and_then(Value::as_object_mut);
@@ -157,6 +164,8 @@ fn mistakes() -> Vec<(&'static str, (&'static str, &'static str), &'static str, 
     let in_istio = |object, at, value| ("istio", object, at, value);
     let policy = ("AuthorizationPolicy", "anteroom");
     let in_gateway = |at, value| ("gateway", policy, at, value);
+    let (proxy, checks) = (("HTTPProxy", "anteroom"), ("ExtensionService", "anteroom"));
+    let in_contour = |object, at, value| ("contour", object, at, value);
     vec![
         in_traefik(check, "/spec/forwardAuth/url", json!("http://a")),
         in_traefik(check, "/spec/forwardAuth/address", json!(8080)),
@@ -212,6 +221,24 @@ fn mistakes() -> Vec<(&'static str, (&'static str, &'static str), &'static str, 
         in_gateway("/spec/provider", json!("anteroom-concert")),
         in_gateway("/spec/rules/0/to/0/operation/notPath", json!(["/"])),
         in_gateway("/spec/rules/0/when", json!([{"values": ["a"]}])),
+        in_contour(checks, "/spec/protocol", json!("http2")),
+        in_contour(checks, "/spec/services", json!([])),
+        in_contour(checks, "/spec/services/0/port", json!("grpc")),
+        in_contour(checks, "/spec/timeoutPolicy/response", json!("3 seconds")),
+        in_contour(checks, "/spec/circuitBreakerPolicy/maxParallelRequests", json!(1)),
+        in_contour(proxy, "/spec/virtualhost/authorization/failopen", json!(false)),
+        in_contour(proxy, "/spec/virtualhost/authorization/failOpen", json!("false")),
+        in_contour(proxy, "/spec/virtualhost/authorization/responseTimeout", json!("3")),
+        in_contour(proxy, "/spec/virtualhost/authorization/authPolicy/context/queue", json!(1)),
+        in_contour(proxy, "/spec/virtualhost/authorization/authPolicy/queue", json!("concert")),
+        in_contour(proxy, "/spec/virtualhost/tls/secret", json!("gate-tls")),
+        in_contour(proxy, "/spec/routes/0/conditions/0/path", json!("/")),
+        in_contour(proxy, "/spec/routes/0/directResponsePolicy/statusCode", json!(600)),
+        in_contour(proxy, "/spec/routes/1/authPolicy/enabled", json!(false)),
+        in_contour(proxy, "/spec/routes/1/services/0/port", json!("public")),
+        in_contour(proxy, "/spec/routes/1/services/0/port", json!(65536)),
+        in_contour(proxy, "/spec/routes/1/timeoutPolicy/response", json!("never")),
+        in_contour(proxy, "/spec/routes/3/responseHeadersPolicy/remove", json!("expires")),
     ]
 }
 
@@ -235,9 +262,15 @@ fn each_mistake_in_a_gateways_resource_is_refused() {
         assert!(!errors(&object).is_empty(), "{last}: {kind} {name}: {at} = {value}");
     }
     let all_kinds = definitions().keys().filter(|(group, _)| {
-        ["traefik.io", "istio.io", "envoyproxy.io", "gateway.networking.k8s.io"]
-            .iter()
-            .any(|it| group.ends_with(it))
+        [
+            "traefik.io",
+            "istio.io",
+            "envoyproxy.io",
+            "gateway.networking.k8s.io",
+            "projectcontour.io",
+        ]
+        .iter()
+        .any(|it| group.ends_with(it))
     });
     assert!(kinds.iter().eq(all_kinds), "no mistake for one of them: {kinds:?}");
 }

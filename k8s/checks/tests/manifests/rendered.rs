@@ -10,10 +10,11 @@ use anteroom_k8s_checks::{build, objects};
 use serde_json::Value;
 
 /// The overlays, and those of a user who takes a component that no overlay of ours has.
-const FOLDERS: [&str; 15] = [
+const FOLDERS: [&str; 16] = [
     "overlays/dev",
     "overlays/dev-envoy",
     "overlays/prod",
+    "checks/overlays/contour",
     "checks/overlays/envoy",
     "checks/overlays/envoy-gateway",
     "checks/overlays/envoy-gateway-grpc",

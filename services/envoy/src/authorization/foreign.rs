@@ -26,13 +26,16 @@ const FOREIGN_PREFIXES: [&str; 3] = ["x-original-", "x-http-", "x-anteroom-"];
 
 /// The names of the headers that a request loses on its way to the service. `Cookie` is not among
 /// them: see [`other_cookies`].
+///
+/// Some services (CGI, WSGI) read `x_anteroom_visitor` as `x-anteroom-visitor`, and not every Envoy
+/// drops headers with underscores.
 pub fn names(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers.iter().filter_map(|(name, value)| {
-        let text = name.as_str();
-        let is_foreign = FOREIGN.contains(&text)
-            || FOREIGN_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
+        let read = name.as_str().replace('_', "-");
+        let is_foreign = FOREIGN.contains(&read.as_str())
+            || FOREIGN_PREFIXES.iter().any(|prefix| read.starts_with(prefix))
             || (name == AUTHORIZATION && is_token(value.as_bytes()));
-        is_foreign.then_some(text)
+        is_foreign.then_some(name.as_str())
     })
 }
 
@@ -99,6 +102,22 @@ mod tests {
         );
         let own = headers(&[("authorization", "Bearer eyJ.own"), ("cookie", "a=b")]);
         assert_eq!(names(&own).count(), 0, "the service's own");
+    }
+
+    #[test]
+    fn underscores_hide_no_header() {
+        let request = headers(&[
+            ("x_anteroom_visitor", "evil"),
+            ("x-anteroom_place", "1"),
+            ("x_original_url", "/other"),
+            ("x_forwarded-host", "evil"),
+            ("x_own", "a"),
+        ]);
+        let mut gone: Vec<_> = names(&request).collect();
+        gone.sort_unstable();
+        let expected =
+            ["x-anteroom_place", "x_anteroom_visitor", "x_forwarded-host", "x_original_url"];
+        assert_eq!(gone, expected);
     }
 
     #[test]

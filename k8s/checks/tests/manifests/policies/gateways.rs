@@ -162,6 +162,53 @@ fn of_http_routes(objects: &[Value]) -> impl Iterator<Item = Route<'_>> {
     })
 }
 
+/// Whether Contour asks anteroom-envoy about a route, and for a queue. A route that is also served
+/// without TLS is not checked there.
+fn is_checked_by_contour(objects: &[Value], host: &Value, route: &Value) -> bool {
+    let check = &host["authorization"];
+    let service = check["extensionRef"]["name"].as_str();
+    let service = service.and_then(|it| find(objects, "ExtensionService", it));
+    let asks = service.is_some_and(|it| {
+        it["spec"]["services"] == json!([{"name": "envoy", "port": 9001}])
+            && it["spec"]["protocol"] == "h2c"
+    });
+    // A route's own policy is merged into that of the host.
+    let of = |pointer: &str| -> Option<&Value> {
+        let own = route["authPolicy"].pointer(pointer);
+        own.or_else(|| check["authPolicy"].pointer(pointer))
+    };
+    let queue = of("/context/queue").and_then(Value::as_str);
+    asks && queue.is_some_and(|it| !it.is_empty())
+        && of("/disabled").is_none_or(|it| *it == false)
+        && host["tls"]["secretName"].is_string()
+        && route["permitInsecure"].is_null()
+}
+
+fn of_http_proxies(objects: &[Value]) -> impl Iterator<Item = Route<'_>> {
+    of_kind(objects, "HTTPProxy").flat_map(move |proxy| {
+        let host = &proxy["spec"]["virtualhost"];
+        items(&proxy["spec"]["routes"]).iter().flat_map(move |of| {
+            let is_checked = is_checked_by_contour(objects, host, of);
+            let paths: Vec<_> = items(&of["conditions"]).iter().filter_map(path_of).collect();
+            items(&of["services"]).iter().map(move |to| Route {
+                of,
+                service: &to["name"],
+                port: &to["port"],
+                paths: paths.clone(),
+                is_checked,
+            })
+        })
+    })
+}
+
+/// The paths of a condition of Contour.
+fn path_of(condition: &Value) -> Option<String> {
+    let regex = condition["regex"].as_str().map(|it| format!("^(?:{it})$"));
+    regex
+        .or_else(|| condition["exact"].as_str().map(exactly))
+        .or_else(|| condition["prefix"].as_str().map(below))
+}
+
 /// The value that a route gives to the check over gRPC.
 fn extension<'a>(check: &'a Value, name: &str) -> Option<&'a str> {
     let mut extensions = items(&check["contextExtensions"]).iter();
@@ -189,7 +236,7 @@ fn of_virtual_services(objects: &[Value]) -> impl Iterator<Item = Route<'_>> {
             service: &to["destination"]["host"],
             port: &to["destination"]["port"]["number"],
             paths: paths.clone(),
-            is_checked: true,
+            is_checked: of["match"].is_null(),
         })
     })
 }
@@ -203,6 +250,7 @@ fn routes(objects: &[Value]) -> Vec<Route<'_>> {
         .chain(of_ingress_routes(objects))
         .chain(of_http_routes(objects))
         .chain(of_virtual_services(objects))
+        .chain(of_http_proxies(objects))
         .collect()
 }
 
@@ -210,6 +258,11 @@ pub fn each_route_to_a_service_has_the_check(objects: &[Value], findings: &mut F
     let routes = routes(objects);
     for route in routes.iter().filter(|it| it.service != "admission") {
         findings.unless(route.is_checked, format!("{}: no check", route.of));
+    }
+    // What another object has could be without the check.
+    for proxy in of_kind(objects, "HTTPProxy").map(|it| &it["spec"]) {
+        let is_whole = proxy["includes"].is_null() && proxy["tcpproxy"].is_null();
+        findings.unless(is_whole, "routes of another HTTPProxy, or TCP");
     }
     let to_services = routes.iter().filter(|it| it.service != "admission").count();
     findings.unless(routes.is_empty() || to_services == 1, format!("{to_services} services"));
@@ -223,6 +276,7 @@ pub fn only_calls_of_visitors_lead_to_admission(objects: &[Value], findings: &mu
         let is_public = *route.port == "public" || *route.port == 8080;
         findings.unless(is_public, format!("port {}", route.port));
         findings.unless(!route.paths.is_empty(), format!("{}: any path", route.of));
+        findings.unless(!route.is_checked, format!("{}: needs a place", route.of));
         paths.extend(&route.paths);
     }
     let leads = |path: &str| paths.iter().any(|pattern| matches(pattern, path));
@@ -322,6 +376,27 @@ pub fn a_clients_own_headers_are_replaced(objects: &[Value], findings: &mut Find
             findings.unless(keeps, "the service gets no visitor");
         }
     }
+    for proxy in of_kind(objects, "HTTPProxy").map(|it| &it["spec"]) {
+        // The check gets all headers, and its answer replaces and removes them.
+        let context = &proxy["virtualhost"]["authorization"]["authPolicy"]["context"];
+        findings.unless(context["gate"] == "redirect", "options of the check");
+        let routes = items(&proxy["routes"]).iter();
+        for policy in routes.clone().map(|it| &it["requestHeadersPolicy"]) {
+            // Contour applies this after the check.
+            findings.unless(policy.is_null(), format!("{policy}: replaces what the check sent"));
+        }
+        let refused = routes.filter(|it| it["directResponsePolicy"]["statusCode"] == 400);
+        let refused = refused.flat_map(|it| items(&it["conditions"])).filter_map(path_of);
+        let refused: Vec<_> = refused.collect();
+        for path in ["/a%2fb", "/a%2Fb", "/a%5cb", "/a\\b", "/a;b/c", "/..%3B/a"] {
+            let is_refused = refused.iter().any(|pattern| matches(pattern, path));
+            findings.unless(is_refused, format!("{path} is not refused"));
+        }
+        for path in OF_VISITORS.iter().chain(&["/", "/seats/a-b_c.d~%20"]) {
+            let is_refused = refused.iter().any(|pattern| matches(pattern, path));
+            findings.unless(!is_refused, format!("{path} is refused"));
+        }
+    }
 }
 
 /// And none answers from a cache, or runs directives of its own.
@@ -337,5 +412,9 @@ pub fn without_an_answer_no_visitor_passes(objects: &[Value], findings: &mut Fin
         let check = &policy["spec"]["extAuth"];
         findings.unless(check["failOpen"] == false, "failOpen");
         findings.unless(check["statusOnError"] == 503, "statusOnError");
+    }
+    for proxy in of_kind(objects, "HTTPProxy") {
+        let check = &proxy["spec"]["virtualhost"]["authorization"];
+        findings.unless(check["failOpen"] == false, "failOpen");
     }
 }

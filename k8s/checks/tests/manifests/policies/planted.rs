@@ -14,6 +14,7 @@ const CONTAINER: &str = "/spec/template/spec/containers/0";
 const FROM_1: &str = "/spec/ingress/1/from/0";
 /// The names of annotations have a slash.
 const NGINX: &str = "nginx.ingress.kubernetes.io~1";
+const AUTHORIZATION: &str = "/spec/virtualhost/authorization/";
 const BLOCK: &str = "/spec/egress/0/to/0/ipBlock";
 
 fn planted() -> Vec<Planted> {
@@ -59,6 +60,10 @@ fn planted() -> Vec<Planted> {
         |policy, at, value| (policy, "checks/overlays/envoy-gateway-grpc", security, at, value);
     let in_grpc = |policy, object, at, value| (policy, "checks/overlays/envoy", object, at, value);
     let in_istio = |policy, object, at, value| (policy, "checks/overlays/istio", object, at, value);
+    let proxy = ("HTTPProxy", "anteroom");
+    let checks = ("ExtensionService", "anteroom");
+    let in_contour =
+        |policy, object, at, value| (policy, "checks/overlays/contour", object, at, value);
     let any_gateway = json!({"namespaceSelector": {}, "podSelector": {"matchLabels": {"a": "b"}}});
     let site = json!("set_real_ip_from 10.0.0.0/8;\n");
     let labels = "/spec/template/metadata/labels";
@@ -146,6 +151,37 @@ fn planted() -> Vec<Planted> {
             "/spec/http/2/headers/request/remove/0",
             json!("x-anteroom-visitor"),
         ),
+        in_contour("checked", proxy, "AUTH/extensionRef/name", json!("other")),
+        in_contour("checked", proxy, "AUTH/authPolicy/context/queue", json!("")),
+        in_contour("checked", proxy, "AUTH/authPolicy/disabled", json!(true)),
+        in_contour("checked", proxy, "/spec/virtualhost/tls", Value::Null),
+        in_contour("checked", proxy, "/spec/routes/3/authPolicy", json!({"disabled": true})),
+        in_contour(
+            "checked",
+            proxy,
+            "/spec/routes/3/authPolicy",
+            json!({"context": {"queue": ""}}),
+        ),
+        in_contour("checked", proxy, "/spec/routes/3/permitInsecure", json!(true)),
+        in_contour("checked", proxy, "/spec/includes", json!([{"name": "other"}])),
+        in_contour("checked", checks, "/spec/services/0/name", json!("admission")),
+        in_contour("checked", checks, "/spec/protocol", json!("h2")),
+        in_contour("visitors", proxy, "/spec/routes/1/authPolicy", Value::Null),
+        in_contour("visitors", proxy, "/spec/routes/2/services/0/port", json!(8081)),
+        in_contour("visitors", proxy, "/spec/routes/2/conditions/0", json!({"prefix": "/v1/"})),
+        in_contour("headers", proxy, "AUTH/authPolicy/context/gate", json!("join")),
+        in_contour("headers", proxy, "/spec/routes/0/directResponsePolicy", Value::Null),
+        in_contour("headers", proxy, "/spec/routes/0/conditions/0/regex", json!("/.*%2[Ff].*")),
+        in_contour("headers", proxy, "/spec/routes/0/conditions/0/regex", json!("/.*")),
+        in_contour(
+            "headers",
+            proxy,
+            "/spec/routes/3/requestHeadersPolicy",
+            json!({"remove": ["x-anteroom-visitor"]}),
+        ),
+        in_contour("fails closed", proxy, "AUTH/failOpen", json!(true)),
+        in_contour("fails closed", proxy, "AUTH/failOpen", Value::Null),
+        in_contour("gRPC port", policy("envoy"), "/spec/ingress/0/from", any_pod.clone()),
         in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", any_pod.clone()),
         in_grpc("gRPC port", policy("envoy"), "/spec/ingress/0/from", json!([])),
         // The gate of this overlay is NGINX.
@@ -217,6 +253,7 @@ fn each_policy_finds_what_is_planted_for_it() {
         let mut objects = rendered(overlay).objects.clone();
         let pointer = pointer.replacen("POD", POD, 1);
         let pointer = pointer.replacen("NGINX/", &annotations, 1);
+        let pointer = pointer.replacen("AUTH/", AUTHORIZATION, 1);
         let pointer = match pointer.strip_prefix("C/") {
             Some(rest) => format!("{CONTAINER}/{rest}"),
             None => pointer,
