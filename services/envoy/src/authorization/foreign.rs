@@ -1,5 +1,7 @@
 //! What the protected service must not get from a client.
 
+use std::borrow::Cow;
+
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE};
 
@@ -31,8 +33,11 @@ const FOREIGN_PREFIXES: [&str; 3] = ["x-original-", "x-http-", "x-anteroom-"];
 /// drops headers with underscores.
 pub fn names(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers.iter().filter_map(|(name, value)| {
-        let read = name.as_str().replace('_', "-");
-        let is_foreign = FOREIGN.contains(&read.as_str())
+        let mut read = Cow::Borrowed(name.as_str());
+        if read.contains('_') {
+            read = Cow::Owned(read.replace('_', "-"));
+        }
+        let is_foreign = FOREIGN.contains(&&*read)
             || FOREIGN_PREFIXES.iter().any(|prefix| read.starts_with(prefix))
             || (name == AUTHORIZATION && is_token(value.as_bytes()));
         is_foreign.then_some(name.as_str())
