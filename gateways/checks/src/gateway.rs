@@ -11,7 +11,7 @@ use anteroom_testkit::{PATIENCE, Process, until_some};
 use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
-use crate::program::{OF_EXAMPLE, Program, Run, Sign};
+use crate::program::{Program, Run, Sign};
 
 /// One change of an example: a text that it has exactly once, and what replaces it.
 pub type Edit<'a> = (&'a str, String);
@@ -29,9 +29,19 @@ impl Gateway {
     /// Copies the example, makes the edits, checks that the program has no complaint, and starts it
     /// on this port. `None` when another process has taken a port meanwhile.
     pub async fn start(program: Program, port: u16, edits: &[Edit<'_>]) -> Option<Self> {
+        Self::of_example(program, port, edits, Sign::OF_EXAMPLE).await
+    }
+
+    /// The same, and it gives `sign` once it serves.
+    pub async fn of_example(
+        program: Program,
+        port: u16,
+        edits: &[Edit<'_>],
+        sign: Sign,
+    ) -> Option<Self> {
         let directory = folder();
         write_example(program, directory.path(), edits);
-        Self::run(program, port, directory, OF_EXAMPLE).await
+        Self::run(program, port, directory, sign).await
     }
 
     /// The same with files of its own, in place of the example's. It gives `sign` once it serves.
@@ -50,12 +60,12 @@ impl Gateway {
 
     /// The same of an NGINX.
     pub async fn nginx(port: u16, conf: &str) -> Option<Self> {
-        Self::of_files(Program::Nginx, port, &[("nginx.conf", conf)], OF_EXAMPLE).await
+        Self::of_files(Program::Nginx, port, &[("nginx.conf", conf)], Sign::OF_EXAMPLE).await
     }
 
     /// The same of an Envoy that refuses what the example refuses.
     pub async fn envoy(port: u16, yaml: &str) -> Option<Self> {
-        Self::of_files(Program::Envoy, port, &[("envoy.yaml", yaml)], OF_EXAMPLE).await
+        Self::of_files(Program::Envoy, port, &[("envoy.yaml", yaml)], Sign::OF_EXAMPLE).await
     }
 
     async fn run(program: Program, port: u16, directory: TempDir, sign: Sign) -> Option<Self> {

@@ -3,8 +3,9 @@
 
 pub mod gateway;
 pub mod program;
+pub mod tls;
 pub mod wiring;
 
 pub use gateway::Gateway;
-pub use program::{Program, Run};
+pub use program::{Program, Run, Sign};
 pub use wiring::{Plan, Wiring};

@@ -35,12 +35,30 @@ pub enum Program {
     Traefik,
 }
 
-/// What a program answers once it has read its files: a path, and the status.
-pub type Sign = (&'static str, u16);
+/// What a program answers once it has read its files.
+#[derive(Clone, Copy, Debug)]
+pub struct Sign {
+    path: &'static str,
+    status: u16,
+    at: Option<u16>,
+}
 
-/// The examples refuse this path by themselves. A connection proves less: a test that looks for a
-/// free port listens on it too, and Traefik listens before it has read its routers.
-pub const OF_EXAMPLE: Sign = ("/a;b", 400);
+impl Sign {
+    /// The examples refuse this path by themselves. A connection proves less: a test that looks for
+    /// a free port listens on it too, and Traefik listens before it has read its routers.
+    pub const OF_EXAMPLE: Self = Self::new("/a;b", 400);
+
+    /// This status for this path.
+    pub const fn new(path: &'static str, status: u16) -> Self {
+        Self { path, status, at: None }
+    }
+
+    /// The same through what listens on this port of the loopback, in front of the program.
+    #[must_use]
+    pub const fn at(self, port: u16) -> Self {
+        Self { at: Some(port), ..self }
+    }
+}
 
 impl Program {
     /// All, in the order of the documentation.
@@ -181,10 +199,11 @@ impl Program {
     }
 
     /// Whether it serves its files on this port. NGINX writes `pid` once it listens.
-    async fn serves(self, port: u16, pid: &Path, (path, status): Sign) -> bool {
+    async fn serves(self, port: u16, pid: &Path, Sign { path, status, at }: Sign) -> bool {
         if self == Self::Nginx {
             return pid.is_file();
         }
+        let port = at.unwrap_or(port);
         let answer = client().get(format!("http://127.0.0.1:{port}{path}")).send().await;
         answer.is_ok_and(|answer| answer.status() == status)
     }

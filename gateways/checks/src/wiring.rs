@@ -1,9 +1,11 @@
 //! What the tests change of an example: addresses, and what a user may change.
 
 use std::iter;
+use std::path::Path;
 
 use crate::gateway::Edit;
 use crate::program::Program;
+use crate::tls;
 
 /// Caches that keep all they may, as an NGINX of their own: only `Cache-Control` stops them.
 const CACHING: &str = include_str!("caching.conf");
@@ -39,6 +41,8 @@ pub struct Plan<'a> {
     pub cached: bool,
     /// The gateway speaks HTTP/2 without TLS too.
     pub http2: bool,
+    /// The gateway speaks TLS only: the example's commented lines are put in force.
+    pub tls: bool,
     /// More of the site has queues of its own, whose names the gateway takes from the request.
     pub several_queues: bool,
     /// More changes of the example, such as of sizes that are too large to be reached by a test:
@@ -48,6 +52,19 @@ pub struct Plan<'a> {
     pub twice: bool,
     /// NGINX opens a connection to admission for each request.
     pub without_keepalive: bool,
+}
+
+impl Plan<'_> {
+    /// A site that visitors reach as browsers do.
+    pub fn over_tls(program: Program) -> Self {
+        Self { program, tls: true, ..Self::default() }
+    }
+}
+
+impl From<Program> for Plan<'_> {
+    fn from(program: Program) -> Self {
+        Self { program, ..Self::default() }
+    }
 }
 
 /// Who is where.
@@ -70,6 +87,8 @@ pub struct Wiring<'a> {
     pub second: Option<&'a str>,
     /// The gRPC ports of what answers the checks, if the gateway asks over gRPC.
     pub checks: Vec<&'a str>,
+    /// The folder of the certificate of the gateway, if it speaks TLS.
+    pub certificates: Option<&'a Path>,
 }
 
 /// The changes of one program's example.
@@ -102,8 +121,10 @@ impl Wiring<'_> {
         let join = changes.join.into_iter().filter(|_| plan.join_at_gate);
         let shows = changes.shows.into_iter().filter(|_| plan.several_queues);
         let http2 = changes.http2.into_iter().filter(|_| plan.http2);
+        let tls = self.certificates.into_iter().flat_map(|folder| tls::edits(plan.program, folder));
         let own = plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned()));
-        changes.addresses.into_iter().chain(join).chain(shows).chain(http2).chain(own).collect()
+        // They take the place of what is there, and have its address.
+        tls.chain(changes.addresses).chain(join).chain(shows).chain(http2).chain(own).collect()
     }
 
     /// The configuration of the caches.
@@ -128,7 +149,7 @@ impl Wiring<'_> {
         }
         let default = if plan.several_queues { " default_server" } else { "" };
         let mut addresses: Vec<Edit> = vec![
-            ("listen 127.0.0.1:8000;", format!("listen 127.0.0.1:{gate}{default};")),
+            ("listen 127.0.0.1:8000", format!("listen 127.0.0.1:{gate}{default}")),
             ("server 127.0.0.1:3000;", format!("server {shop};")),
             ("server 127.0.0.1:8080 ", format!("server {upstream} ")),
         ];
@@ -147,6 +168,10 @@ impl Wiring<'_> {
             let of_hosts = "        server_name ~";
             let listen = http2_listen(*fast, "");
             hosts = hosts.replace(of_hosts, &format!("        {listen}\n{of_hosts}"));
+        }
+        if self.certificates.is_some() {
+            let plain = format!("listen 127.0.0.1:{gate};");
+            hosts = hosts.replace(&plain, &http2_listen(*gate, " ssl"));
         }
         let name = "        server_name _;\n";
         Changes {
@@ -272,12 +297,12 @@ fn endpoints(addresses: &[&str]) -> String {
     addresses.iter().map(endpoint).collect::<Vec<_>>().join("\n              ")
 }
 
-/// What lets a server of NGINX take HTTP/2 without TLS on this port; newer versions have a
+/// What lets a server of NGINX take HTTP/2 on this port, with these options; newer versions have a
 /// directive for it.
-fn http2_listen(port: u16, default: &str) -> String {
+pub(crate) fn http2_listen(port: u16, options: &str) -> String {
     if Program::nginx_version() < vec![1, 25, 1] {
-        format!("listen 127.0.0.1:{port}{default} http2;")
+        format!("listen 127.0.0.1:{port}{options} http2;")
     } else {
-        format!("listen 127.0.0.1:{port}{default}; http2 on;")
+        format!("listen 127.0.0.1:{port}{options}; http2 on;")
     }
 }

@@ -129,6 +129,7 @@ impl Open {
                 admission: admission.address(),
                 second: None,
                 checks: Vec::new(),
+                certificates: None,
             };
             let edits = wiring.edits(&Plan { program, edits, ..Plan::default() });
             if let Some(_gateway) = Gateway::start(program, gate, &edits).await {
@@ -294,7 +295,7 @@ pub async fn promise_6_white_space_before_a_token_hides_it_in_neither_version_of
                                 (":path", path),
                                 headers[0],
                             ];
-                            raw::http2(fast, &own).await;
+                            raw::http2(raw::connect(fast).await, &own).await;
                         }
                     }
                     let arrivals = site.shop.arrivals().split_off(before);
@@ -323,8 +324,10 @@ fn each_header_that_the_example_sets_is_tried() {
     assert_eq!(set, tried.map(str::to_owned).collect());
 }
 
-pub async fn promise_6_a_visitor_s_token_never_reaches_the_service(program: Program) {
-    let site = Site::with(Plan { program, queue: "capacity = 10", ..Plan::default() }).await;
+pub async fn promise_6_a_visitor_s_token_never_reaches_the_service(plan: impl Into<Plan<'static>>) {
+    let plan = plan.into();
+    let program = plan.program;
+    let site = Site::with(Plan { queue: "capacity = 10", ..plan }).await;
     let token = site.token().await;
     let ours = format!("{COOKIE_NAME}={token}");
     let send = async |path: &str, headers: &[(&str, &str)]| {
@@ -394,8 +397,8 @@ pub async fn promise_6_a_visitor_s_token_never_reaches_the_service(program: Prog
 }
 
 /// Some proxies and clients send each cookie in a line of its own.
-pub async fn promise_4_a_place_is_found_in_each_cookie_line(program: Program) {
-    let site = Site::with(Plan { program, queue: "capacity = 10", ..Plan::default() }).await;
+pub async fn promise_4_a_place_is_found_in_each_cookie_line(plan: impl Into<Plan<'static>>) {
+    let site = Site::with(Plan { queue: "capacity = 10", ..plan.into() }).await;
     let ours = format!("{COOKIE_NAME}={}", site.token().await);
     for lines in [["theme=dark", &*ours], [&*ours, "theme=dark"]] {
         let ask = site.client.get(format!("{}/seats", site.url));

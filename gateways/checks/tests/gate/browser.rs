@@ -45,14 +45,17 @@ impl AtGate for Answer {
 /// One visitor's browser on one site.
 pub struct Browser {
     pub client: Client,
-    /// Scheme, host and port.
+    /// Scheme, host and port of the site …
     pub origin: String,
+    /// … and where the tests reach it.
+    url: String,
     cookies: BTreeMap<String, String>,
 }
 
 impl Browser {
-    pub fn new(origin: &str) -> Self {
-        Self { client: client(), origin: origin.to_owned(), cookies: BTreeMap::new() }
+    pub fn new(origin: &str, url: &str) -> Self {
+        let (origin, url) = (origin.to_owned(), url.to_owned());
+        Self { client: client(), origin, url, cookies: BTreeMap::new() }
     }
 
     /// The token, which no script of a real one could read.
@@ -135,7 +138,7 @@ impl Browser {
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let mut request = self.client.request(method, format!("{}{path}", self.origin));
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
         if !self.cookies.is_empty() {
             let cookies: Vec<_> =
                 self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();

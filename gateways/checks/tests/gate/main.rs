@@ -21,6 +21,7 @@ mod shop;
 mod site;
 mod sse;
 mod table;
+mod tls;
 mod websocket;
 
 use anteroom_gateways_checks::{gateway, program, wiring};

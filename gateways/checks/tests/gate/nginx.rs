@@ -11,8 +11,8 @@ use crate::site::{Plan, Site};
 
 const ROOM: &str = "/queues/concert?return_to=%2Fseats";
 
-pub async fn get_post_and_options_pass_with_a_place(program: Program) {
-    let site = Site::of(program).await;
+pub async fn get_post_and_options_pass_with_a_place(plan: impl Into<Plan<'static>>) {
+    let site = Site::of(plan).await;
     let token = site.token().await;
 
     // The first pass claims.
@@ -62,40 +62,42 @@ mod bytes_of {
     }
 }
 
-pub async fn promise_06_without_a_place_no_visitor_passes(program: Program) {
-    let site = Site::of(program).await;
+pub async fn promise_06_without_a_place_no_visitor_passes(plan: impl Into<Plan<'static>>) {
+    let site = Site::of(plan).await;
     let mut browser = site.browser();
     for method in [Method::GET, Method::HEAD] {
         let answer = browser.open(method, "/seats?row=1").await;
-        assert_eq!(answer.leads(302), format!("{}{ROOM}", site.url));
+        assert_eq!(answer.leads(302), format!("{}{ROOM}", site.origin));
         assert!(answer.cookies().is_empty());
     }
     // An old browser asks for HTML and says no more; a script says that it is one.
     let old = site.client.get(format!("{}/seats", site.url)).header("accept", "text/html, */*");
     let answer = Answer::of(old).await;
-    assert_eq!(answer.leads(302), format!("{}{ROOM}", site.url));
+    assert_eq!(answer.leads(302), format!("{}{ROOM}", site.origin));
     let script = browser.script(Method::GET, "/seats").header("accept", "text/html");
     browser.send(script).await.is_problem(401, "token_missing");
 
     for method in [Method::GET, Method::POST, Method::OPTIONS, Method::DELETE] {
         let answer = browser.fetch(method, "/seats").await;
         answer.is_problem(401, "token_missing");
-        assert_eq!(answer.header("x-anteroom-room"), format!("{}{ROOM}", site.url));
+        assert_eq!(answer.header("x-anteroom-room"), format!("{}{ROOM}", site.origin));
         assert!(answer.header("www-authenticate").starts_with("Bearer"));
     }
     // A form that is sent cannot be sent again after the wait.
     browser.submit("/seats", "row=1").await.is_problem(401, "token_missing");
     // What a browser might take for another site is not a place to come back to.
     let answer = browser.navigate("//evil.example/seats").await;
-    let room = format!("{}/queues/concert", site.url);
+    let room = format!("{}/queues/concert", site.origin);
     // One that makes one slash of two before it asks.
     let merged = format!("{room}?return_to=%2Fevil.example%2Fseats");
     assert!([room, merged].contains(&answer.leads(302).to_owned()), "{answer:?}");
     assert!(site.shop.arrivals().is_empty());
 }
 
-pub async fn a_visitor_waits_and_passes_when_the_service_finishes_another(program: Program) {
-    let site = Site::of(program).await;
+pub async fn a_visitor_waits_and_passes_when_the_service_finishes_another(
+    plan: impl Into<Plan<'static>>,
+) {
+    let site = Site::of(plan).await;
     let mut first = site.joined().await;
     assert_eq!(first.navigate("/seats").await.status, 200);
     let mut second = site.joined().await;
@@ -104,12 +106,12 @@ pub async fn a_visitor_waits_and_passes_when_the_service_finishes_another(progra
     let refused = second.fetch(Method::GET, "/seats").await;
     refused.is_problem(403, "not_admitted");
     assert!(refused.header("retry-after").parse::<u64>().expect("seconds") >= 1);
-    assert_eq!(second.navigate("/seats").await.leads(302), format!("{}{ROOM}", site.url));
+    assert_eq!(second.navigate("/seats").await.leads(302), format!("{}{ROOM}", site.origin));
 
     let arrivals = site.shop.arrivals();
     assert_eq!(arrivals.len(), 1);
     site.finish(arrivals[0].place()).await;
-    assert_eq!(first.navigate("/seats").await.leads(302), format!("{}{ROOM}", site.url));
+    assert_eq!(first.navigate("/seats").await.leads(302), format!("{}{ROOM}", site.origin));
     let second = tokio::sync::Mutex::new(second);
     until("the second is ready", PATIENCE, async || second.lock().await.status().await == "ready")
         .await;
@@ -131,11 +133,10 @@ const SPOOFED: [(&str, &str); 9] = [
     ("x-forwarded-method", "OPTIONS"),
 ];
 
-pub async fn the_service_sees_our_headers_and_never_a_client_s(program: Program) {
+pub async fn the_service_sees_our_headers_and_never_a_client_s(plan: impl Into<Plan<'static>>) {
     let site = Site::with(Plan {
-        program,
         queue: "capacity = 1\nsession_ttl = \"5m\"\npass_preflight = true",
-        ..Plan::default()
+        ..plan.into()
     })
     .await;
     let token = site.token().await;
@@ -164,6 +165,8 @@ pub async fn the_service_sees_our_headers_and_never_a_client_s(program: Program)
         assert!(arrival.header(gone).is_empty(), "{gone}: {arrival:?}");
     }
     assert_eq!(arrival.header("cookie"), ["theme=dark"]);
+    let (scheme, _) = site.origin.split_once(':').expect("a scheme");
+    assert_eq!(arrival.header("x-forwarded-proto"), [scheme]);
 
     // A visitor that passes without a place has no name; neither has one without a check.
     let preflight = site.client.request(Method::OPTIONS, format!("{}/seats", site.url));
@@ -183,7 +186,7 @@ pub async fn the_service_sees_our_headers_and_never_a_client_s(program: Program)
     let post = post.header("access-control-request-method", "POST");
     let answer = Answer::of(post).await;
     answer.is_problem(401, "token_missing");
-    assert_eq!(answer.header("x-anteroom-room"), format!("{}{ROOM}", site.url));
+    assert_eq!(answer.header("x-anteroom-room"), format!("{}{ROOM}", site.origin));
 }
 
 pub async fn a_preflight_needs_a_place_unless_it_may_pass(program: Program) {
@@ -213,7 +216,7 @@ pub async fn promise_6_a_forged_token_never_passes(program: Program) {
         let mut browser = site.browser();
         browser.set_cookie(COOKIE_NAME, token);
         let answer = browser.navigate("/seats").await;
-        assert_eq!(answer.leads(302), format!("{}{ROOM}", site.url));
+        assert_eq!(answer.leads(302), format!("{}{ROOM}", site.origin));
         assert_eq!(browser.token(), None);
         browser.set_cookie(COOKIE_NAME, token);
         browser.fetch(Method::POST, "/seats").await.is_problem(401, "token_invalid");

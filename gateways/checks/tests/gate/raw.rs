@@ -1,10 +1,15 @@
 //! Requests byte by byte, in both versions of HTTP: a client would trim or refuse their values.
 
 use anteroom_testkit::PATIENCE;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
+
+/// A connection without TLS.
+pub async fn connect(address: &str) -> TcpStream {
+    TcpStream::connect(address).await.expect("a connection")
+}
 
 /// HTTP/1.1. Returns when the answer has ended.
 pub async fn http1(address: &str, path: &str, headers: Headers<'_>) {
@@ -12,7 +17,7 @@ pub async fn http1(address: &str, path: &str, headers: Headers<'_>) {
     for (name, value) in headers {
         text += &format!("{name}:{value}\r\n");
     }
-    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let mut stream = connect(address).await;
     stream.write_all(format!("{text}\r\n").as_bytes()).await.expect("sent");
     let mut answer = Vec::new();
     let end = stream.read_to_end(&mut answer);
@@ -27,9 +32,29 @@ const GOAWAY: u8 = 7;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 
-/// HTTP/2 without TLS (RFC 9113), with headers that may be none. Returns the status when the answer
-/// has ended; nothing if the server refuses the request or the connection.
-pub async fn http2(address: &str, headers: Headers<'_>) -> Option<u16> {
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Whether a server takes WebSockets over HTTP/2 (RFC 8441). Its first frame says so.
+pub async fn takes_websockets(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> bool {
+    let hello = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+    stream.write_all(&hello).await.expect("sent");
+    let first = async {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await.expect("a frame");
+        let mut settings = vec![0; usize::from(u16::from_be_bytes([head[1], head[2]]))];
+        stream.read_exact(&mut settings).await.expect("the whole frame");
+        settings
+    };
+    let settings = tokio::time::timeout(PATIENCE, first).await.expect("in time");
+    settings.chunks(6).any(|setting| setting == [0, 8, 0, 0, 0, 1])
+}
+
+/// HTTP/2 (RFC 9113) on a connection of its own, with headers that may be none. Returns the status
+/// when the answer has ended; nothing if the server refuses the request or the connection.
+pub async fn http2(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    headers: Headers<'_>,
+) -> Option<u16> {
     let mut block = Vec::new();
     for (name, value) in headers {
         // A literal that is not indexed, with its name in full (RFC 7541, 6.2.2).
@@ -39,10 +64,9 @@ pub async fn http2(address: &str, headers: Headers<'_>) -> Option<u16> {
             block.extend(text.bytes());
         }
     }
-    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let mut bytes = PREFACE.to_vec();
     bytes.extend(frame(SETTINGS, 0, 0, &[]));
     bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, 1, &block));
-    let mut stream = TcpStream::connect(address).await.expect("a connection");
     stream.write_all(&bytes).await.expect("sent");
     let answer = async {
         let mut found = None;

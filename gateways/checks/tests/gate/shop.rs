@@ -6,12 +6,15 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{Html, IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use http::header::UPGRADE;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderValue, Method};
 use hyper::server::conn::http1;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use sha1::{Digest as _, Sha1};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -106,6 +109,12 @@ location.replace("/queues/concert");
 /// The first thing that a WebSocket says, before it returns each byte that comes.
 pub const GREETING: &str = "open";
 
+/// The answer to the key of a request for a WebSocket (RFC 6455, 4.2.2).
+fn accepts(key: &HeaderValue) -> String {
+    let key = [key.as_bytes(), b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"].concat();
+    BASE64_STANDARD.encode(Sha1::digest(key))
+}
+
 /// What has become of a connection that was a request for a WebSocket.
 async fn echo(upgrade: OnUpgrade) {
     let socket = TokioIo::new(upgrade.await.expect("a WebSocket"));
@@ -121,6 +130,7 @@ async fn echo(upgrade: OnUpgrade) {
 async fn answer(State(arrivals): State<Arrivals>, mut request: Request) -> Response {
     let is_socket = request.headers().get(UPGRADE).is_some_and(|to| to == "websocket");
     let upgrade = is_socket.then(|| hyper::upgrade::on(&mut request));
+    let accept = request.headers().get("sec-websocket-key").map(accepts);
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 16 << 20).await.expect("the whole body");
     let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
@@ -140,8 +150,7 @@ async fn answer(State(arrivals): State<Arrivals>, mut request: Request) -> Respo
             .status(101)
             .header("connection", "upgrade")
             .header("upgrade", "websocket")
-            // The answer to the key of the standard's example (RFC 6455, 1.3).
-            .header("sec-websocket-accept", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+            .header("sec-websocket-accept", accept.unwrap_or_default())
             .body(Body::empty())
             .expect("an answer");
     }

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::gateway::Gateway;
-use crate::program::Program;
+use crate::program::{Program, Sign};
 use crate::shop::Shop;
+use crate::tls::Tls;
 pub use crate::wiring::Plan;
 use crate::wiring::Wiring;
 
@@ -20,11 +21,15 @@ pub struct Site {
     pub gateway: Gateway,
     /// The caches, where there are some.
     _caches: Option<Gateway>,
-    /// Where visitors come in.
+    /// Scheme, host and port of the site for a visitor …
+    pub origin: String,
+    /// … and where the tests reach it: the same, unless the gateway speaks TLS.
     pub url: String,
     /// Host and port where HTTP/2 does.
     pub fast: String,
     pub client: Client,
+    /// The TLS of the clients, if the gateway speaks TLS.
+    pub tls: Option<Tls>,
     /// The second admission, where there is one.
     pub second: Option<Service>,
     /// What answers the checks, if the gateway asks over gRPC: as many as there are admissions.
@@ -38,8 +43,8 @@ impl Site {
     }
 
     /// The same behind any gateway.
-    pub async fn of(program: Program) -> Self {
-        Self::with(Plan { program, queue: "capacity = 1", ..Plan::default() }).await
+    pub async fn of(plan: impl Into<Plan<'static>>) -> Self {
+        Self::with(Plan { queue: "capacity = 1", ..plan.into() }).await
     }
 
     pub async fn with(plan: Plan<'_>) -> Self {
@@ -56,11 +61,15 @@ impl Site {
     async fn attempt(plan: &Plan<'_>) -> Option<Self> {
         let [gate, check, front, back] = free_ports();
         // An NGINX before 1.25.1 has one version of HTTP for each port.
-        let fast = if plan.program == Program::Nginx { free_port() } else { gate };
+        let has_own = plan.program == Program::Nginx && !plan.tls;
+        let fast = if has_own { free_port() } else { gate };
         let public = if plan.cached { front } else { gate };
-        let url = format!("http://127.0.0.1:{public}");
+        let tls = if plan.tls { Some(Tls::start(gate).await) } else { None };
+        let scheme = if plan.tls { "https" } else { "http" };
+        let origin = format!("{scheme}://127.0.0.1:{public}");
+        let url = tls.as_ref().map_or(&origin, Tls::url).clone();
         let queues = format!(
-            "[queues.concert]\npublic_url = \"{url}\"\njoins_per_address = \"none\"\n\
+            "[queues.concert]\npublic_url = \"{origin}\"\njoins_per_address = \"none\"\n\
                 places_per_address = 0\n\
              requests_per_place = 0\n{}\n",
             plan.queue
@@ -84,13 +93,29 @@ impl Site {
             admission: anteroom.admission.address("public"),
             second: second.as_ref().map(|second| second.address("public")),
             checks: checks.iter().map(|check| check.address("grpc")).collect(),
+            certificates: tls.as_ref().map(Tls::folder),
         };
-        let gateway = Gateway::start(plan.program, gate, &wiring.edits(plan)).await?;
+        let sign = Sign::OF_EXAMPLE;
+        let sign = tls.as_ref().map_or(sign, |tls| sign.at(tls.port()));
+        let edits = wiring.edits(plan);
+        let gateway = Gateway::of_example(plan.program, gate, &edits, sign).await?;
         let _caches =
             if plan.cached { Some(Gateway::nginx(front, &wiring.caches()).await?) } else { None };
         let fast = format!("127.0.0.1:{fast}");
         let client = client();
-        let site = Self { anteroom, shop, gateway, _caches, url, fast, client, second, checks };
+        let site = Self {
+            anteroom,
+            shop,
+            gateway,
+            _caches,
+            origin,
+            url,
+            fast,
+            client,
+            tls,
+            second,
+            checks,
+        };
         let services = [&site.anteroom.admission].into_iter().chain(&site.second);
         for service in services.chain(&site.checks) {
             service.until_ready().await;
@@ -99,7 +124,7 @@ impl Site {
     }
 
     pub fn browser(&self) -> Browser {
-        Browser::new(&self.url)
+        Browser::new(&self.origin, &self.url)
     }
 
     /// A browser that holds a place.

@@ -68,6 +68,14 @@ table! {
         => attacks::no_attack_passes;
     "No attack over HTTP/2 passes. There the method, the host and the path are headers."
         => attacks::no_attack_over_http2_passes;
+    "Over HTTP/2 with TLS (ALPN `h2`), as browsers connect, a visitor passes after its turn and not before."
+        => tls::promise_06_no_visitor_passes_before_its_turn;
+    "Over HTTP/2 with TLS, the service gets the request as the visitor sent it, the scheme `https`, the headers of the check, and never a client's own."
+        => tls::the_service_gets_the_request_and_our_headers;
+    "Over HTTP/2 with TLS, a visitor passes with its place in any of several `Cookie` lines, as browsers send them. Its token never reaches the service."
+        => tls::promise_6_a_token_in_any_cookie_passes_and_stays_here;
+    "No attack over HTTP/2 with TLS passes."
+        => tls::no_attack_over_http2_with_tls_passes;
     "If Anteroom is down or does not answer, the visitor gets 503, and no visitor passes."
         => nginx::admission_down_lets_no_visitor_pass;
     "The gateway check and the service port cannot be called from outside."
@@ -92,6 +100,8 @@ table! {
         => nginx::what_the_service_answers_stays_its_own_but_for_caches;
     "A WebSocket needs a place at its handshake. Then it carries bytes in both directions."
         => websocket::a_websocket_needs_a_place;
+    "Over TLS a WebSocket needs a place too: over HTTP/2 if the gateway offers that (RFC 8441), and over HTTP/1.1 otherwise."
+        => websocket::a_websocket_over_tls_needs_a_place;
     "A request with 100 headers of its own passes, and the service gets all of them."
         => large::a_request_with_100_headers_passes;
     "An upload of 10 MB passes unchanged. Without a place it does not reach the service."

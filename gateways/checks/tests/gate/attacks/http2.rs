@@ -111,10 +111,10 @@ const CASES: &[Case] = &[
 ];
 
 /// The pseudo-headers of a case.
-fn pseudo(case: &Case, host: &str) -> Vec<(&'static str, String)> {
+fn pseudo(case: &Case, scheme: &str, host: &str) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     for (name, honest) in
-        [(":method", "GET"), (":scheme", "http"), (":authority", host), (":path", "/seats")]
+        [(":method", "GET"), (":scheme", scheme), (":authority", host), (":path", "/seats")]
     {
         let own = case.pseudo.iter().filter(|(other, _)| *other == name);
         let before = all.len();
@@ -135,7 +135,8 @@ impl Attacked<'_> {
         let place = self.join().await;
         let mut wrong = Vec::new();
         for case in CASES {
-            let pseudo = pseudo(case, self.fast);
+            let scheme = if self.tls.is_some() { "https" } else { "http" };
+            let pseudo = pseudo(case, scheme, self.fast);
             let mut all: Vec<(&str, &str)> =
                 pseudo.iter().map(|(name, value)| (*name, &**value)).collect();
             if case.holds == Holds::Concert {
@@ -143,7 +144,10 @@ impl Attacked<'_> {
             }
             all.extend(case.headers);
             let before = self.shop.arrivals().len();
-            let status = raw::http2(self.fast, &all).await;
+            let status = match self.tls {
+                Some(tls) => raw::http2(tls.connect().await.expect("TLS"), &all).await,
+                None => raw::http2(raw::connect(self.fast).await, &all).await,
+            };
             let arrivals = self.shop.arrivals().split_off(before);
             let held = (case.holds == Holds::Concert).then_some(place.ticket);
             let verdict =

@@ -20,6 +20,7 @@ use self::reading::{Area, areas};
 use crate::program::Program;
 use crate::shop::{Arrival, Shop};
 use crate::site::{Plan, Site};
+use crate::tls::Tls;
 
 /// A gateway under test.
 ///
@@ -32,6 +33,8 @@ struct Attacked<'a> {
     address: &'a str,
     /// The same for HTTP/2.
     fast: &'a str,
+    /// What connects there, if it speaks TLS.
+    tls: Option<&'a Tls>,
     /// What it protects.
     shop: &'a Shop,
 }
@@ -45,7 +48,7 @@ struct Place {
 impl<'a> Attacked<'a> {
     fn of(site: &'a Site) -> Self {
         let address = site.url.trim_start_matches("http://");
-        Self { address, fast: &site.fast, shop: &site.shop }
+        Self { address, fast: &site.fast, tls: site.tls.as_ref(), shop: &site.shop }
     }
 
     /// Plays the whole table; returns what went wrong, a line for each case.
@@ -164,19 +167,24 @@ const NAMES: [&str; 4] =
     ["x-anteroom-expires-in", "x-anteroom-place", "x-anteroom-visitor", "x-anteroom-visitor-kind"];
 
 /// A site with two queues, as [`Attacked`] describes it.
-async fn site(program: Program, http2: bool) -> Site {
+async fn site(plan: impl Into<Plan<'static>>) -> Site {
     let queue = "capacity = 1000\nsession_ttl = \"5m\"\n[queues.vip]\ncapacity = 1";
-    Site::with(Plan { program, queue, several_queues: true, http2, ..Plan::default() }).await
+    Site::with(Plan { queue, several_queues: true, ..plan.into() }).await
 }
 
 pub async fn no_attack_passes(program: Program) {
-    let site = site(program, false).await;
+    let site = site(program).await;
     let wrong = Attacked::of(&site).play().await;
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 pub async fn no_attack_over_http2_passes(program: Program) {
-    let site = site(program, true).await;
+    no_attack_over_http2(Plan { program, http2: true, ..Plan::default() }).await;
+}
+
+/// The same of a gateway that speaks HTTP/2, with TLS or without.
+pub async fn no_attack_over_http2(plan: Plan<'static>) {
+    let site = site(plan).await;
     let wrong = Attacked::of(&site).play_http2().await;
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }

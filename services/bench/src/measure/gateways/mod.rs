@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use anteroom_gateways_checks::{Gateway, Plan, Program, Wiring};
+use anteroom_gateways_checks::{Gateway, Plan, Program, Sign, Wiring};
 use anteroom_testkit::{Service, free_port, free_ports};
 use anyhow::Context as _;
 
@@ -136,7 +136,7 @@ async fn plain(program: Program, shop: &str) -> anyhow::Result<Measured> {
             })
             .collect();
         let files: Vec<_> = files.iter().map(|(file, text)| (*file, &**text)).collect();
-        if let Some(gateway) = Gateway::of_files(program, port, &files, ("/", 200)).await {
+        if let Some(gateway) = Gateway::of_files(program, port, &files, Sign::new("/", 200)).await {
             return Ok(measured(program, false, port, gateway, Processes::default()));
         }
     }
@@ -165,6 +165,7 @@ async fn checking(
             admission: admission.address("public"),
             second: None,
             checks: vec![envoy.address("grpc")],
+            certificates: None,
         };
         if let Some(gateway) = Gateway::start(program, gate, &wiring.edits(&plan)).await {
             let processes = Processes { servers: vec![called.process.id()], ..world.processes() };
