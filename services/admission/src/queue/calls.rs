@@ -135,7 +135,7 @@ fn identified(app: &App, queue: &QueueState, assertion: &str) -> Result<String, 
 
 fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut view = joined_view(&visitor.queue, joined);
+    let mut view = joined_view(&visitor.queue, joined, visitor.last_position);
     if visitor.is_browser {
         let mut response = view.response(status);
         response.headers_mut().append(SET_COOKIE, visitor.cookie(&token)?);
@@ -151,12 +151,16 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
 /// Also the heartbeat: poll after `poll_after_ms`. Never enters: call `claim` for that.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token", tag = "visitors",
+    params(("x-anteroom-position" = Option<u64>, Header,
+        minimum = 0, maximum = 9_007_199_254_740_991_u64,
+        description = "the `position` of your last answer with this ticket: the new one is never \
+            above it")),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
 )]
 pub async fn place(ByVisitor(visitor): ByVisitor) -> Result<Response, Problem> {
     let of = visitor.holder()?.place;
-    let place = visits::place(&visitor.queue, of).await?;
+    let place = visits::look(&visitor.queue, of).await?.at_most(visitor.last_position);
     Ok(view(&visitor.queue, &place).response(StatusCode::OK))
 }
 

@@ -89,6 +89,7 @@ pub async fn reset(
     queue.queue.reset().await?;
     // Redis may fail before a snapshot shows the new epoch.
     queue.active_cache.clear();
+    queue.line.lose();
     entry.after(counts(&queue).await);
     Ok(StatusCode::ACCEPTED)
 }
@@ -149,7 +150,9 @@ pub async fn evict(
     let ticket = ticket(path, &entry)?;
     let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
     entry.before(TicketView::new(ticket, &before).to_json());
-    let evicted = queue.queue.evict(ticket).await?;
+    let evicted = queue.queue.evict(ticket).await;
+    queue.line.forget(ticket);
+    let evicted = evicted?;
     match evicted {
         Some(place) => {
             queue.active_cache.forget(place);

@@ -1,6 +1,6 @@
 //! `GET …/token/events`: the place as Server-Sent Events.
 //!
-//! Each event reads the place from Redis, which is also the heartbeat: after `poll_after_ms`, at
+//! Each event is a poll, which is also the heartbeat: after `poll_after_ms`, at
 //! least every 15 s, and at once after a call of this process that changed the place. A place has
 //! two streams at most; a third ends the oldest with an event `replaced`, so that its page polls
 //! instead of reconnecting. Past the most streams of the process, or of one address, the answer is
@@ -63,9 +63,10 @@ pub async fn events(
     let Some(slot) = slot.filter(|_| !app.stopping.is_cancelled()) else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    let place = visits::place(&queue, of).await?;
+    let place = visits::look(&queue, of).await?;
     let open = OpenStream::new(&app, &queue, of, slot);
-    let watch = Watch { app, of, open, next_step: Next::Send(place, queue), sent_retry: false };
+    let (last_position, next_step) = (visitor.last_position, Next::Send(place, queue));
+    let watch = Watch { app, of, open, next_step, last_position, sent_retry: false };
     let mut response = Response::new(Body::from_stream(watch.into_stream()));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -86,6 +87,8 @@ struct Watch {
     of: PlaceRef,
     open: OpenStream,
     next_step: Next,
+    /// The position of the client's last answer.
+    last_position: Option<u64>,
     /// Whether the client knows when to reconnect.
     sent_retry: bool,
 }
@@ -123,16 +126,13 @@ impl Watch {
     async fn poll(&mut self) -> Option<String> {
         // The queue may be gone from the configuration.
         let queue = self.app.queue(&self.open.queue_name)?;
-        let visit = queue.queue.place(self.of).await;
-        if let Ok(visit) = &visit {
-            queue.metrics.polled(visit);
-        }
-        Some(match visit {
+        Some(match visits::poll(&queue, self.of).await {
             Ok(Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) => {
                 self.place_event(&place, &queue)
             }
             Ok(Visit::Gone(reason)) => {
                 queue.active_cache.forget(self.of);
+                queue.line.forget(self.of.ticket);
                 format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
             }
             Err(_) => {
@@ -144,7 +144,8 @@ impl Watch {
     }
 
     fn place_event(&mut self, place: &Place, queue: &QueueState) -> String {
-        let view = view(queue, place);
+        let view = view(queue, &place.clone().at_most(self.last_position));
+        self.last_position = Some(view.position).filter(|position| *position > 0);
         self.next_step = Next::Wait(pause(view.poll_after()));
         // Strings and numbers only: this cannot fail, and JSON has no line breaks of its own.
         let data = serde_json::to_string(&view).unwrap_or_default();

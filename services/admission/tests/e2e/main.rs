@@ -20,6 +20,7 @@ mod key;
 mod limit_checks;
 mod limits;
 mod local_answers;
+mod local_places;
 mod looks;
 mod metrics;
 mod openapi;

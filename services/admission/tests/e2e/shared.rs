@@ -15,7 +15,7 @@ use tokio::sync::OnceCell;
 use crate::{
     admin, events, gate_joins, gone_tokens, journey,
     key::key,
-    limit_checks, limits, local_answers, metrics, openapi, pools,
+    limit_checks, limits, local_answers, local_places, metrics, openapi, pools,
     room::{ONE, PATIENT, SECRETS},
     streams, targets,
 };
@@ -32,7 +32,7 @@ pub const OPS: &str = "ark1.the-key-of-an-operator";
 pub const SHOP: &str = "ark1.the-key-of-a-backend";
 
 /// The sections that tests take, and how many tests take each.
-const SECTIONS: [(&str, usize); 24] = [
+const SECTIONS: [(&str, usize); 25] = [
     (ONE, 40),
     (admin::LATER, 1),
     (gone_tokens::QUEUE, 5),
@@ -49,6 +49,7 @@ const SECTIONS: [(&str, usize); 24] = [
     (limits::SLOW, 2),
     (limits::FIVE_JOINS, 1),
     (local_answers::LOCAL, 2),
+    (local_places::LINE, 6),
     (metrics::BATCHES, 1),
     (events::COUPON, 2),
     (events::MANY, 1),

@@ -17,7 +17,8 @@ use super::single::single;
 pub const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
-    "authorization, content-type, idempotency-key, x-anteroom-application, x-anteroom-token",
+    "authorization, content-type, idempotency-key, x-anteroom-application, x-anteroom-position, \
+     x-anteroom-token",
 );
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static("retry-after, x-request-id");
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("600");

@@ -4,6 +4,7 @@ pub mod active_cache;
 pub mod fail_open;
 pub mod gate;
 pub mod latest;
+pub mod line;
 pub mod metrics;
 pub mod return_to;
 pub mod revocations;

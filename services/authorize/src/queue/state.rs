@@ -12,6 +12,7 @@ use rand::Rng as _;
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
 use super::gate::BypassedVisits;
+use super::line::Line;
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::return_to::ReturnTo;
 use super::streams::Streams;
@@ -37,6 +38,8 @@ pub struct QueueState {
     pub latest: Arc<Latest<Snapshot>>,
     /// The places that this process has seen active.
     pub active_cache: Arc<ActiveCache>,
+    /// The line, from which this process answers polls.
+    pub line: Arc<Line>,
     /// Who passes while Redis is down and `on_store_error` is `open`.
     pub fail_open: Arc<FailOpen>,
     /// How many joined from which address.
@@ -177,6 +180,7 @@ impl QueueState {
             first_places: Arc::default(),
             latest: Arc::default(),
             active_cache: Arc::default(),
+            line: Arc::default(),
             fail_open: Arc::default(),
             streams: Arc::default(),
             bypassed_visits: Arc::new(BypassedVisits::start()),
@@ -207,6 +211,7 @@ impl Snapshots for QueueState {
     fn observe(&self, requested_at: Instant, snapshot: Snapshot) -> Arc<Seen<Snapshot>> {
         if self.latest.map(|seen| seen.snapshot.epoch != snapshot.epoch) == Some(true) {
             self.active_cache.clear();
+            self.line.lose();
         }
         self.latest.set(requested_at, snapshot)
     }

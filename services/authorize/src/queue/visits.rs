@@ -6,9 +6,10 @@ use anteroom_core::queue::{
     GoneReason, Join, JoinedFrom, Leave, Place, PlaceId, PlaceRef, SOONEST_POLL, Standing, Token,
     Visit,
 };
-use anteroom_core::store;
+use anteroom_core::store::Error;
 use rand::Rng as _;
 
+use super::line::Poll;
 use super::visitor::Visitor;
 use crate::defences::RequestFor;
 use crate::problem::retry;
@@ -57,7 +58,7 @@ pub async fn join(
     is_counted: impl FnOnce() -> bool,
 ) -> Result<Joined, Problem> {
     let answer = queue.queue.join_from(id, from).await.map_err(|error| {
-        if error == store::Error::Full {
+        if error == Error::Full {
             queue.metrics.join_refused(JoinRefusal::RedisFull);
         }
         queue.failed(&error)
@@ -149,11 +150,35 @@ fn anonymous(queue: &QueueState) -> PlaceId {
     PlaceId::of_key(queue.name(), &rand::rng().random::<[u8; 32]>())
 }
 
-/// The state of a place.
-pub async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+/// The state of a place, by Redis.
+async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
     queue.metrics.polled(&visit);
     here(queue, of, visit)
+}
+
+/// The state of a place for a visitor who looks at it, as [`poll`] answers.
+pub async fn look(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
+    here(queue, of, poll(queue, of).await.map_err(|error| queue.failed(&error))?)
+}
+
+/// The answer to a visitor who polls: as far as the rules allow, by what this process knows of the
+/// line.
+pub async fn poll(queue: &QueueState, of: PlaceRef) -> Result<Visit, Error> {
+    let known = match queue.in_force(|rules| queue.line.poll(of, rules)) {
+        Poll::Known(place) => Some(place),
+        Poll::Unreported(unreported) => match queue.queue.heartbeat(of).await? {
+            Some(slot) => queue.line.confirmed(&unreported, slot),
+            None => None,
+        },
+        Poll::Unknown => None,
+    };
+    let visit = match known {
+        Some(place) => Visit::Here(place),
+        None => queue.queue.place(of).await?,
+    };
+    queue.metrics.polled(&visit);
+    Ok(visit)
 }
 
 /// Takes the turn.
@@ -170,7 +195,9 @@ pub async fn renew(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 
 /// Gives up a place in line or a turn, or finishes a session. Gone already is as good.
 pub async fn leave(queue: &QueueState, of: PlaceRef) -> Result<(), Problem> {
-    let left = queue.queue.leave(of).await.map_err(|error| queue.failed(&error))?;
+    let left = queue.queue.leave(of).await;
+    queue.line.forget(of.ticket);
+    let left = left.map_err(|error| queue.failed(&error))?;
     queue.active_cache.forget(of);
     match left {
         Leave::Left(GoneReason::Completed) => queue.metrics.completed.inc(),
@@ -204,6 +231,7 @@ pub fn here(queue: &QueueState, of: PlaceRef, visit: Visit) -> Result<Place, Pro
         Visit::NotActive(_) => Err(Problem::new(Code::NOT_ACTIVE)),
         Visit::Gone(reason) => {
             queue.active_cache.forget(of);
+            queue.line.forget(of.ticket);
             Err(Problem::gone(reason))
         }
     }

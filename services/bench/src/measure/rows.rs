@@ -40,14 +40,16 @@ const fn call(
 
 const JOIN: &str = "queue.join";
 const AUTHORIZE: &str = "queue.authorize";
-const CALLS: [Call; 5] = [
+const CALLS: [Call; 6] = [
     call("join", (JOIN, "joins"), 201, Some(0.70)),
     call("place", ("queue.place", "line"), 200, Some(0.70)),
     call("authorize", (AUTHORIZE, "inside"), 200, Some(0.75)),
     call(LOCAL, (AUTHORIZE, LOCAL), 200, Some(0.90)),
+    call(LOCAL_PLACE, ("queue.place", LOCAL_PLACE), 200, Some(0.90)),
     call(FORGED, (AUTHORIZE, FORGED), 401, None),
 ];
 const LOCAL: &str = "local";
+const LOCAL_PLACE: &str = "local-place";
 /// Tokens of real places with a false signature, each another.
 const FORGED: &str = "forged";
 
@@ -64,6 +66,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         line("line"),
         room("inside", visitors),
         format!("{}local_answers = true\n", room(LOCAL, visitors)),
+        format!("{}local_answers = true\n", line(LOCAL_PLACE)),
         room(FORGED, visitors),
     ];
     let world = World::start(&queues).await?;
@@ -98,7 +101,7 @@ fn section(settings: &Settings, hellos: &[Window], measured: &[Measured]) -> Sec
         name: "rows",
         title: "Requests per second beside a hello-world".to_owned(),
         how: format!(
-            "{} connections, {} rounds of {:?} each; `local` is authorize with local answers, `forged` authorize \
+            "{} connections, {} rounds of {:?} each; `local` and `local-place` are authorize and place with local answers, `forged` authorize \
              with {VISITORS} forged tokens; `least` and `most` are the ratio's over the \
              rounds. `CPU ratio` compares the processor time of all that took part instead of \
              requests per second: other programs on the machine disturb it less. Processor times \

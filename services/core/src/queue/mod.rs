@@ -2,11 +2,12 @@
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
 //! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for
-//! operators, `revocations` for an admission that answers by itself.
+//! operators, `revocations` and `sketch` for an admission that answers by itself.
 
 mod address;
 mod assertion;
 mod health;
+mod heartbeats;
 mod identity;
 mod joins;
 mod metrics;
@@ -17,6 +18,7 @@ mod place;
 mod reply;
 mod revocations;
 mod rules;
+mod sketch;
 mod ticks;
 mod token;
 mod visits;
@@ -36,6 +38,7 @@ pub use place::{
 };
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
+pub use sketch::Sketch;
 pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};

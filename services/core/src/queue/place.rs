@@ -143,6 +143,14 @@ impl Place {
         if let Standing::Waiting { position, .. } = self.standing { position } else { 0 }
     }
 
+    /// The same place for a client whose last answer had this position: it never gets worse.
+    pub fn at_most(mut self, last: Option<u64>) -> Self {
+        if let (Standing::Waiting { position, .. }, Some(last)) = (&mut self.standing, last) {
+            *position = last.min(*position);
+        }
+        self
+    }
+
     /// The expected wait and what nine in ten will not exceed, as far as these are known.
     pub fn eta(&self) -> (Option<Duration>, Option<Duration>) {
         match self.standing {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::address::JoinedFrom;
+use super::heartbeats::Heartbeats;
 use super::joins::{Joining, Joins};
 use super::outlook::Outlook;
 use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
@@ -62,6 +63,7 @@ pub(super) struct Lanes {
     authorize: Lane<Visits>,
     renew: Lane<Visits>,
     leave: Lane<Visits>,
+    heartbeat: Lane<Heartbeats>,
 }
 
 impl Lanes {
@@ -71,8 +73,10 @@ impl Lanes {
             Lane::start(store, batch, bound)
         };
         let joins = Joins::new(queue, clock);
+        let heartbeats = Heartbeats::new(queue, clock);
         Self {
             join: Lane::start(store, joins, bound),
+            heartbeat: Lane::start(store, heartbeats, bound),
             place: visits(&scripts::PLACE),
             claim: visits(&scripts::CLAIM),
             authorize: visits(&scripts::AUTHORIZE),
@@ -132,6 +136,14 @@ impl Queue {
         })
     }
 
+    /// The poll of a visitor who needs no other answer than being in line. Returns the slot in
+    /// which it was seen, as a [`Sketch`](super::Sketch) names it; `None` if the place is not in
+    /// line since its join, which [`place`](Self::place) explains.
+    pub async fn heartbeat(&self, of: PlaceRef) -> Result<Option<u64>, Error> {
+        let lane = &self.lanes().heartbeat;
+        self.entity().seeded(lane.script(), || lane.submit(of.into())).await
+    }
+
     async fn visit(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Visit, Error> {
         Ok(match self.submit(lane, item).await? {
             VisitReply::Ended(_, reason) => Visit::Gone(reason),
@@ -152,7 +164,7 @@ pub(super) const MOST_ITEMS: usize = 64;
 
 /// One place that a caller names; `how` is for authorize.
 #[derive(Clone, Copy)]
-struct NamedPlace {
+pub(super) struct NamedPlace {
     place: PlaceRef,
     how: How,
 }
@@ -177,6 +189,23 @@ impl NamedPlace {
     /// Items of one run share what is sent once for all of them.
     fn is_like(&self, other: &Self) -> bool {
         self.place.epoch == other.place.epoch && self.how == other.how
+    }
+
+    /// The arguments of a call for these places: `lua/queue/lib/visit.lua`.
+    pub(super) fn args(clock: &Clock, items: &[Self]) -> Args {
+        let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
+        clock.push_to(&mut args);
+        let mut tickets = Vec::with_capacity(8 * items.len());
+        for run in items.chunk_by(Self::is_like) {
+            args.push(run[0].place.epoch.0.as_slice()).push(run[0].how as u8);
+            tickets.clear();
+            tickets.extend(run.iter().flat_map(|item| (item.place.ticket as f64).to_be_bytes()));
+            args.push(tickets.as_slice());
+            for Self { place, .. } in run {
+                args.push(place.id.0.as_slice());
+            }
+        }
+        args
     }
 }
 
@@ -213,19 +242,7 @@ impl Batch for Visits {
     }
 
     fn args(&self, items: &[NamedPlace]) -> Args {
-        let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
-        self.clock.push_to(&mut args);
-        let mut tickets = Vec::with_capacity(8 * items.len());
-        for run in items.chunk_by(NamedPlace::is_like) {
-            args.push(run[0].place.epoch.0.as_slice()).push(run[0].how as u8);
-            tickets.clear();
-            tickets.extend(run.iter().flat_map(|item| (item.place.ticket as f64).to_be_bytes()));
-            args.push(tickets.as_slice());
-            for NamedPlace { place, .. } in run {
-                args.push(place.id.0.as_slice());
-            }
-        }
-        args
+        NamedPlace::args(&self.clock, items)
     }
 
     fn outcomes(

@@ -1,14 +1,15 @@
 //! Batching: what arrives while a call is in flight shares the next one.
 //!
-//! A lane has one call in flight. No timer holds a request back: a lone one goes at once. The
-//! lane is bounded, and beyond the bound it refuses at once. Every item is answered by its
-//! deadline, with one timer for the whole lane.
+//! A lane has one call in flight. No timer holds a request back: a lone one goes at once, except
+//! in a lane that [gathers](Batch::gathers_for). The lane is bounded, and beyond the bound it
+//! refuses at once. Every item is answered by its deadline, with one timer for the whole lane.
 
 use std::{
     borrow::Cow,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use redis::Value;
@@ -48,6 +49,12 @@ pub trait Batch: Send + Sync + 'static {
         reply: Value,
         items: &[Self::Item],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error>;
+
+    /// How long the first item of a call waits for others to share it: zero where a visitor waits
+    /// for an answer that only the store knows.
+    fn gathers_for(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// As how many items it counts: more than one where it costs the store so many times as much.
     /// An item that is too heavy for any company goes alone.
@@ -137,6 +144,11 @@ impl<B: Batch> Runner<B> {
         let mut items = Vec::with_capacity(B::MAX_ITEMS);
         let mut in_flight = InFlight::default();
         while self.pending.take(&mut taken).await {
+            let gathers_for = self.batch.gathers_for();
+            if !gathers_for.is_zero() && taken.len() < B::MAX_ITEMS {
+                tokio::time::sleep(gathers_for).await;
+                self.pending.add(&mut taken);
+            }
             let now = Instant::now();
             for Waiting { item, slot } in taken.drain(..) {
                 if slot.answer.is_closed() {

@@ -39,19 +39,25 @@ impl<B: Batch> Pending<B> {
         let most = B::MAX_ITEMS.max(1);
         if self.drained.is_empty() {
             self.receiver.recv_many(taken, most).await;
-        } else {
-            taken.extend(self.drained.drain(..most.min(self.drained.len())));
-            while taken.len() < most
-                && let Ok(waiting) = self.receiver.try_recv()
-            {
-                taken.push(waiting);
-            }
+        }
+        self.add(taken);
+        !taken.is_empty()
+    }
+
+    /// Adds those that have come meanwhile to what was taken, up to one call's worth.
+    pub(super) fn add(&mut self, taken: &mut Vec<Waiting<B>>) {
+        let most = B::MAX_ITEMS.max(1);
+        let room = most.saturating_sub(taken.len());
+        taken.extend(self.drained.drain(..room.min(self.drained.len())));
+        while taken.len() < most
+            && let Ok(waiting) = self.receiver.try_recv()
+        {
+            taken.push(waiting);
         }
         // What is too much for one call waits for the next.
         for waiting in taken.drain(light_enough(taken, most)..).rev() {
             self.drained.push_front(waiting);
         }
-        !taken.is_empty()
     }
 
     /// Those whose time was up before they were sent.

@@ -81,6 +81,10 @@ async fn call_everything(store: &Store) {
     let first = join(&queue, 1).await;
     join_all((0..MANY).map(|n| queue.join(visitor(n)))).await;
     join_all((0..MANY).map(|_| queue.place(first))).await;
+    join_all((0..MANY).map(|_| queue.heartbeat(first))).await;
+    for heard in [false, true] {
+        queue.sketch(heard).await.expect("a sketch");
+    }
     join_all((0..MANY).map(|_| queue.claim(first))).await;
     join_all((0..MANY).map(|_| queue.authorize(first, true))).await;
     let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));

@@ -141,7 +141,7 @@ fn without_place(visitor: &Visitor) -> View {
 async fn look(visitor: &Visitor, address: &Address) -> View {
     let place = async {
         let of = visitor.holder()?.place;
-        visits::place(&visitor.queue, of).await
+        visits::look(&visitor.queue, of).await
     };
     match place.await {
         Ok(place) => View::place(&view(&visitor.queue, &place), address.return_to.is_some()),

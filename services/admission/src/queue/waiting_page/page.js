@@ -40,8 +40,8 @@
     store("place", null);
   };
 
-  // What no answer contains: the time of the join by the server's clock, the time of the last answer, and the largest
-  // number of people ahead, for a progress that only grows. It belongs to one ticket.
+  // What no answer contains: the time of the join by the server's clock, the time of the last answer, the best position
+  // so far, and the largest number of people ahead, for a progress that only grows. It belongs to one ticket.
   const memory = (ticket) => {
     let known = null;
     try { known = JSON.parse(stored("place")); } catch { /* not written by this page */ }
@@ -342,21 +342,27 @@
     show("failed");
   }
 
+  // Ticket and position of the last answer.
+  let last = null;
   // Shows a place.
   function tell(place) {
     const known = memory(place.ticket);
+    last = null;
     if (place.status === "waiting") {
       turn = false;
-      known.from = Math.max(known.from ?? 0, place.ahead);
-      known.progress = Math.max(known.progress ?? 0, known.from ? Math.round((100 * (known.from - place.ahead)) / known.from) : 0);
+      known.position = Math.min(known.position ?? Infinity, place.position);
+      last = { ticket: place.ticket, position: known.position };
+      const ahead = known.position - 1;
+      known.from = Math.max(known.from ?? 0, ahead);
+      known.progress = Math.max(known.progress ?? 0, known.from ? Math.round((100 * (known.from - ahead)) / known.from) : 0);
       if (known.seen && now() - known.seen > 300000) backUntil = now() + 60000;
       const back = now() < backUntil;
       known.seen = now();
       store("place", JSON.stringify(known));
       const at = {
-        position: place.position, reason: place.reason, keep_ms: place.keep_ms, since: known.since, back,
+        position: known.position, reason: place.reason, keep_ms: place.keep_ms, since: known.since, back,
         progress: known.progress, wait: wait(place.eta_ms, place.eta_p90_ms),
-        mark: `(${decimal.format(place.ahead)})`, icon: Math.floor(known.progress / 10),
+        mark: `(${decimal.format(ahead)})`, icon: Math.floor(known.progress / 10),
       };
       // A queue is paused before it opens.
       if (place.opens_in_ms > 0) show("entry_starts", { ...at, clock: place.opens_in_ms });
@@ -434,9 +440,15 @@
   }
 
   async function poll() {
-    const response = await call("GET", "/token");
+    const before = last;
+    const response = await call("GET", "/token", before ? { "x-anteroom-position": before.position } : {});
     if (response.ok) {
       const place = await response.json();
+      // Another tab has joined again. The position belongs to the ticket before.
+      if (before && place.ticket !== before.ticket) {
+        last = null;
+        return poll();
+      }
       tell(place);
       proven();
       if (!turn || !returnTo || document.hidden) later(poll, atLeast(1000, place.poll_after_ms));

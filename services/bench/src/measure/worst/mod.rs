@@ -113,6 +113,18 @@ impl<E> Stand<E> {
         self.timed(row, all).await
     }
 
+    /// The mean time of the calls that one operation makes goes to a row.
+    async fn timed_parts<T, F: Into<anyhow::Error>>(
+        &self,
+        row: &str,
+        operation: impl Future<Output = Result<T, F>>,
+    ) -> anyhow::Result<()> {
+        self.reset().await;
+        operation.await.map_err(Into::into)?;
+        let stats: String = self.redis.run(&["INFO", "commandstats"]).await;
+        self.add(row, meter::field_of(&stats, "evalsha", "calls") as u64).await
+    }
+
     async fn reset(&self) {
         self.redis.run::<()>(&["CONFIG", "RESETSTAT"]).await;
     }

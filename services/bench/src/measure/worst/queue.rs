@@ -17,8 +17,12 @@ pub const NAME: &str = "worst";
 const WAITING: u64 = 1_000_000;
 /// Places that a call of promote looks at.
 const HEADS: u64 = 100;
+/// Heartbeats of a full call.
+const HEARTBEATS: usize = 256;
 /// Places of the longest page.
 const PAGE: u64 = 200;
+/// Lapsed turns of a full sweep.
+const ENDS: u64 = 60;
 /// After so many absent ones it ends.
 const ABSENT: u64 = 50;
 /// The same of sweep.
@@ -30,7 +34,7 @@ const SPARSE: u64 = 50;
 
 /// Builds each state and measures the call that meets it.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
-    let waiting = settings.scaled(WAITING).max(40 * HEADS);
+    let waiting = settings.scaled(WAITING).max(100 * HEADS);
     let rows = on_a_thread(move || measure(waiting)).await?;
     sections.put(section(NAME, format!("The worst calls, {waiting} in line"), rows));
     Ok(())
@@ -95,9 +99,9 @@ impl Stand<Queue> {
         // The other turns are swept; in the line behind them no visitor polls any more.
         self.time_passes(30, last).await?;
         for _ in 0..CALLS {
-            let row = "sweep: 100 lapsed turns, and absent places";
+            let row = "sweep: 60 lapsed turns, and absent places";
             let swept = self.timed(row, queue.sweep()).await?;
-            ensure!(swept.unclaimed == 100 && swept.away > 0, "a full sweep: {swept:?}");
+            ensure!(swept.unclaimed == ENDS && swept.away > 0, "a full sweep: {swept:?}");
         }
         while queue.sweep().await?.unclaimed > 0 {}
         self.sweep_absent("sweep: absent places").await?;
@@ -109,6 +113,13 @@ impl Stand<Queue> {
         for group in line[3_000..3_000 + CALLS * ITEMS as usize].chunks(ITEMS as usize) {
             let places = group.iter().map(|of| queue.place(*of));
             self.timed_all("place: 64 of the front", places).await?;
+        }
+        for group in line[5_000..5_000 + CALLS * HEARTBEATS].chunks(HEARTBEATS) {
+            let heartbeats = group.iter().map(|of| queue.heartbeat(*of));
+            self.timed_all("heartbeat: 256 in line", heartbeats).await?;
+        }
+        for _ in 0..CALLS {
+            self.timed_parts("sketch: each of its calls", queue.sketch(true)).await?;
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
             self.timed("evict", queue.evict(of.ticket)).await?;

@@ -13,6 +13,7 @@ use anteroom_testkit::model::queue::{self as model, Reading, Shown};
 use super::breaker::{Watched, known, step_of};
 use super::overrides::{CLOSED, OPEN, Overrides, PAUSED};
 use super::step::{Base, Op, Step, VISITORS};
+use crate::line::before;
 use crate::support::{TimedStore, micros};
 
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and
@@ -107,6 +108,7 @@ impl History for QueueHistory<'_> {
                 let everyone: Vec<_> = (0..VISITORS).map(|who| (who, 0)).collect();
                 self.visits(Op::Place, &everyone).await?;
             }
+            Step::Sketch { heard } => self.sketch(heard).await?,
             Step::Tick => self.tick(self.watched.health(0)).await?,
             Step::Breaker(target) => self.target(target).await?,
             Step::Sweep => {
@@ -285,6 +287,22 @@ impl<'a> QueueHistory<'a> {
         let (ready, active) = self.model.admitted();
         let returned = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
         differ("snapshot", &returned, &[self.model.depth(), self.model.away(), ready, active])
+    }
+
+    /// The line in outline. Each place of a short line is a point of it.
+    async fn sketch(&mut self, heard: bool) -> Outcome {
+        let sketch = self.queue.sketch(heard).await?;
+        let (slot, places) = self.model.sketch(self.world.now(), heard);
+        differ("sketch: slot", &sketch.slot.unwrap_or(0), &slot)?;
+        let front = places.first().map(|(ticket, ..)| *ticket);
+        differ("sketch: front", &sketch.front(), &front)?;
+        for (ticket, position, turn) in places {
+            let place = sketch.place(ticket).ok_or("sketch: no place")?;
+            differ("sketch: position", &place.position(), &position)?;
+            let shown = before(&place);
+            differ("sketch: before it", &shown, &shown.map(|_| turn))?;
+        }
+        Ok(())
     }
 
     /// The line, read page by page: all of it, and each state alone.

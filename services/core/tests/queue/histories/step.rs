@@ -15,6 +15,8 @@ pub const VISITORS: u64 = 12;
 pub enum Op {
     Join,
     Place,
+    /// A poll that needs no other answer than being in line.
+    Heartbeat,
     Claim,
     Authorize,
     /// Authorize, as the gate asks behind a join of its own.
@@ -62,6 +64,10 @@ pub enum Step {
     },
     /// Everyone in line polls.
     AllPoll,
+    /// A process reads the line in outline, and may have heard visitors.
+    Sketch {
+        heard: bool,
+    },
     Tick,
     /// Something happens to the target that the queue follows.
     Breaker(Breaker),
@@ -140,6 +146,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         3 => (who, which).prop_map(|(who, which)| Step::Leave { who, which }),
         6 => (op(), whom).prop_map(|(op, whom)| Step::Together { op, whom }),
         4 => Just(Step::AllPoll),
+        3 => any::<bool>().prop_map(|heard| Step::Sketch { heard }),
         6 => Just(Step::Tick),
         6 => target().prop_map(Step::Breaker),
         3 => Just(Step::Sweep),
@@ -175,12 +182,14 @@ pub fn step() -> impl Strategy<Value = Step> {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    use Op::{Authorize, AuthorizeJoined, Claim, Join, Leave, Place, Renew};
+    use Op::{Authorize, AuthorizeJoined, Claim, Heartbeat, Join, Leave, Place, Renew};
     proptest::sample::select(vec![
         Join,
         Join,
         Join,
         Place,
+        Heartbeat,
+        Heartbeat,
         Claim,
         Authorize,
         AuthorizeJoined,

@@ -103,6 +103,15 @@ impl QueueHistory<'_> {
             }
             return Ok(());
         }
+        if op == Op::Heartbeat {
+            let heard = join_all(places.iter().map(|of| self.queue.heartbeat(*of))).await;
+            let known: Vec<_> = places.iter().map(|of| self.known(*of)).collect();
+            let model = self.model.heartbeats(self.world.now(), &known);
+            for (slot, model) in heard.into_iter().zip(model) {
+                differ("heartbeat", &slot?, &model.then(|| self.model.slot()))?;
+            }
+            return Ok(());
+        }
         let visits = join_all(places.iter().map(|of| self.visit(op, *of))).await;
         for (of, visit) in places.into_iter().zip(visits) {
             self.visited(op, of, &visit?)?;
@@ -116,7 +125,7 @@ impl QueueHistory<'_> {
             Op::Authorize => self.queue.authorize(of, true).await,
             Op::AuthorizeJoined => self.queue.authorize_joined(of).await,
             Op::Renew => self.queue.renew(of).await,
-            Op::Join | Op::Place | Op::Leave => self.queue.place(of).await,
+            Op::Join | Op::Place | Op::Heartbeat | Op::Leave => self.queue.place(of).await,
         }
     }
 
@@ -150,7 +159,7 @@ impl QueueHistory<'_> {
             Op::Authorize => self.model.enter(wall, id, ticket, true),
             Op::AuthorizeJoined => self.model.enter_joined(wall, id, ticket),
             Op::Renew => self.model.renew(wall, id, ticket),
-            Op::Join | Op::Place | Op::Leave => self.model.place(wall, id, ticket),
+            Op::Join | Op::Place | Op::Heartbeat | Op::Leave => self.model.place(wall, id, ticket),
         };
         if op == Op::Claim {
             let waiting = matches!(model, Reply::Waiting { .. });

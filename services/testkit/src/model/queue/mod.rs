@@ -178,6 +178,11 @@ impl Queue {
         self.now
     }
 
+    /// The number of the slot in which visitors are seen; 0 before the first.
+    pub fn slot(&self) -> u64 {
+        self.slots_opened
+    }
+
     /// Places waiting and present.
     pub fn depth(&self) -> u64 {
         self.line.values().filter(|(_, stand)| !matches!(stand, Stand::Away(_))).count() as u64

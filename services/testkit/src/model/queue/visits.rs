@@ -108,6 +108,37 @@ impl Queue {
         self.locate(id, ticket)
     }
 
+    /// A poll of a visitor who is answered otherwise. Whether the place is in line since its join.
+    pub fn heartbeats(&mut self, wall: u64, places: &[(Id, u64)]) -> Vec<bool> {
+        self.read_clock(wall);
+        let is_in_line = |queue: &Self, id, ticket| {
+            queue.line.get(&ticket).is_some_and(|place| *place == (id, Stand::Waiting))
+        };
+        let seen = |(id, ticket): &(Id, u64)| {
+            let is_seen = is_in_line(self, *id, *ticket);
+            if is_seen {
+                self.heartbeat(*ticket);
+            }
+            is_seen
+        };
+        places.iter().map(seen).collect()
+    }
+
+    /// The line in outline, after visitors were heard: the slot in which they are seen, and of each
+    /// ticket from the head to the end of the line its position, and how many are promoted before.
+    pub fn sketch(&mut self, wall: u64, heard: bool) -> (u64, Vec<(u64, u64, u64)>) {
+        self.read_clock(wall);
+        if heard {
+            self.hear();
+        }
+        let waits = |(ticket, (_, stand)): (&u64, &(Id, Stand))| {
+            (*stand == Stand::Waiting).then_some(*ticket)
+        };
+        let places = self.line.iter().filter_map(waits);
+        let shown = places.map(|ticket| (ticket, self.position(ticket), self.before(ticket)));
+        (self.slots_opened, shown.collect())
+    }
+
     /// A claim, or an authorize that renews when it is worth it.
     pub fn enter(&mut self, wall: u64, id: Id, ticket: u64, renew: bool) -> Reply {
         self.enter_by(wall, id, ticket, renew, false)

@@ -1,0 +1,197 @@
+//! `local_answers`: polls of visitors in line are answered from a sketch of the line.
+
+use std::time::{Duration, Instant};
+
+use anteroom_testkit::{PATIENCE, until};
+use reqwest::Method;
+
+use crate::answer::Answer;
+use crate::room::Room;
+
+/// One is promoted, and those behind the second place in line are answered from the sketch.
+pub const LINE: &str = "[queues.:name]\ncapacity = 1\nlocal_answers = true\nrequests_per_place = 0\n\
+                    idle_ttl = \"60s\"\nfirst_poll_ttl = \"60s\"\n";
+
+async fn calls(room: &Room, operation: &str) -> u64 {
+    let outcome = format!("operation=\"{operation}\",outcome=\"ok\"");
+    room.count(&format!("anteroom_operations_total{{{outcome}}}")).await
+}
+
+/// Items that Redis has answered for polls.
+async fn redis_items(room: &Room) -> u64 {
+    calls(room, "queue.place").await + calls(room, "queue.heartbeat").await
+}
+
+/// So many places: the first has its turn, the others wait.
+async fn line(room: &Room, count: usize) -> Vec<String> {
+    let mut tokens = Vec::new();
+    for _ in 0..count {
+        tokens.push(room.join().await.token());
+    }
+    tokens
+}
+
+/// Polls until no poll of this place needs Redis.
+async fn becomes_local(room: &Room, token: &str) {
+    until("a poll is answered without Redis", PATIENCE, async || {
+        let before = redis_items(room).await;
+        poll(room, token).await.is(200);
+        redis_items(room).await == before
+    })
+    .await;
+}
+
+async fn poll(room: &Room, token: &str) -> Answer {
+    room.get("/v1/queues/:name/token").token(token).send().await
+}
+
+#[tokio::test]
+async fn polls_of_a_waiting_visitor_need_no_redis() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let tokens = line(&room, 6).await;
+    becomes_local(&room, &tokens[5]).await;
+    let (before, looks) = (redis_items(&room).await, room.count(LOOKS).await);
+    for _ in 0..300 {
+        let place = poll(&room, &tokens[5]).await.is(200).json();
+        assert_eq!((&place["position"], &place["ticket"]), (&5.into(), &6.into()), "{place}");
+        assert_eq!((&place["status"], &place["ahead"]), (&"waiting".into(), &4.into()));
+    }
+    assert_eq!(room.count(LOOKS).await - looks, 300, "they are polls");
+    // A slot lasts 15 s, and a sketch that comes late on a busy machine costs a few.
+    let items = redis_items(&room).await - before;
+    assert!(items < 150, "{items} of 300 reached Redis");
+    // The front of the line, and a visitor whose turn it is, ask Redis.
+    for (token, status) in [(&tokens[0], "ready"), (&tokens[1], "waiting")] {
+        let before = calls(&room, "queue.place").await;
+        assert_eq!(poll(&room, token).await.is(200).json()["status"], status);
+        assert_eq!(calls(&room, "queue.place").await, before + 1, "{status}");
+    }
+}
+
+const LOOKS: &str = "anteroom_queue_looks_total{queue=\":name\"}";
+
+#[tokio::test]
+async fn a_line_that_moves_shows_within_seconds() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let tokens = line(&room, 8).await;
+    becomes_local(&room, &tokens[7]).await;
+    for token in &tokens[2..5] {
+        room.leave(token).await.is(204);
+    }
+    until("the visitor has moved up", PATIENCE, async || {
+        poll(&room, &tokens[7]).await.is(200).json()["position"] == 4
+    })
+    .await;
+    // A turn that comes is seen by the next sketch.
+    for token in [&tokens[0], &tokens[1], &tokens[5], &tokens[6]] {
+        room.becomes(token, "ready").await;
+        room.leave(token).await.is(204);
+    }
+    room.becomes(&tokens[7], "ready").await;
+}
+
+#[tokio::test]
+async fn a_leave_shows_at_once_in_the_same_process_and_within_a_slot_in_others() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let other = room.anteroom.deployment.admission().await;
+    other.until_ready().await;
+    let tokens = line(&room, 7).await;
+    for token in &tokens[3..6] {
+        becomes_local(&room, token).await;
+    }
+    room.leave(&tokens[3]).await.is(204);
+    poll(&room, &tokens[3]).await.refuses(410, "place_gone");
+    // Through another process, by the visitor and by an operator.
+    let path = "/v1/queues/:name/token";
+    let leave = room.call_at(&other.url("public"), Method::DELETE, path).token(&tokens[4]);
+    leave.send().await.is(204);
+    // It is the sixth of this queue.
+    let evict = "/v1/admin/queues/:name/places/6";
+    room.call_at(&other.url("service"), Method::DELETE, evict).send().await.is(204);
+    let began = Instant::now();
+    for (token, reason) in [(&tokens[4], "left"), (&tokens[5], "evicted")] {
+        until("the end shows", Duration::from_secs(60), async || {
+            poll(&room, token).await.status == 410
+        })
+        .await;
+        assert_eq!(poll(&room, token).await.refuses(410, "place_gone").json()["reason"], reason);
+    }
+    // A slot of 15 s, and as much again for a busy machine.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn after_a_reset_no_place_of_before_is_answered() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let tokens = line(&room, 5).await;
+    becomes_local(&room, &tokens[4]).await;
+    let reset = room.call("service", Method::POST, "/v1/admin/queues/:name/reset");
+    reset.send().await.is(202);
+    assert_eq!(poll(&room, &tokens[4]).await.refuses(410, "place_gone").json()["reason"], "lost");
+}
+
+#[tokio::test]
+async fn promise_05_visitors_who_poll_stay_in_line() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let tokens = line(&room, 4).await;
+    // Else the turn goes to the next visitor after claim_ttl.
+    room.authorize(&tokens[0]).await.is(200);
+    // Longer than idle_ttl and a slot.
+    let end = Instant::now() + Duration::from_secs(80);
+    while Instant::now() < end {
+        for token in &tokens[1..] {
+            assert_eq!(poll(&room, token).await.is(200).json()["status"], "waiting");
+        }
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    let state = room.get("/v1/queues/:name").send().await.is(200).json();
+    assert_eq!(state["depth"], 3, "none is inactive: {state}");
+}
+
+#[tokio::test]
+async fn no_answer_is_from_a_sketch_older_than_2_s() {
+    let room = Room::start_with(LINE, &[]).await;
+    let tokens = line(&room, 5).await;
+    becomes_local(&room, &tokens[4]).await;
+    room.anteroom.deployment.redis.freeze();
+    let frozen = Instant::now();
+    while frozen.elapsed() < Duration::from_secs(3) {
+        let requested_at = frozen.elapsed();
+        let answer = poll(&room, &tokens[4]).await;
+        // By the requests that were under way.
+        if requested_at >= Duration::from_secs(2) {
+            answer.refuses(503, "store_unavailable");
+        }
+    }
+    room.anteroom.deployment.redis.thaw();
+    until("Redis is back", PATIENCE, async || poll(&room, &tokens[4]).await.status == 200).await;
+    becomes_local(&room, &tokens[4]).await;
+}
+
+#[tokio::test]
+async fn a_position_is_never_above_the_one_that_the_client_sends() {
+    let room = Room::shared(LINE).await;
+    let tokens = line(&room, 7).await;
+    let place = async |position: &str| {
+        let get = room.get("/v1/queues/:name/token").token(&tokens[6]);
+        get.header("x-anteroom-position", position).send().await
+    };
+    for (sent, position) in [("3", 3), ("1", 1), ("6", 6), ("900", 6), ("0", 6)] {
+        let place = place(sent).await.is(200).json();
+        assert_eq!(
+            (&place["position"], &place["ahead"]),
+            (&position.into(), &(position - 1).into())
+        );
+    }
+    for wrong in ["", "-1", "1.5", "next", "18446744073709551616"] {
+        let problem = place(wrong).await.refuses(400, "bad_request").json();
+        assert!(
+            problem["detail"].as_str().expect("a detail").contains("x-anteroom-position"),
+            "{problem}"
+        );
+    }
+    // A turn is no position.
+    let get = room.get("/v1/queues/:name/token").token(&tokens[0]);
+    let turn = get.header("x-anteroom-position", "5").send().await.is(200).json();
+    assert_eq!((&turn["status"], &turn["position"]), (&"ready".into(), &0.into()));
+}

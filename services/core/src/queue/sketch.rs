@@ -1,0 +1,214 @@
+//! The line in outline, from which a process answers polls by itself.
+
+use super::outlook::Outlook;
+use super::place::{Epoch, Place, Standing, Ticket, Wait};
+use super::{Queue, scripts};
+use crate::store::{Error, Repeat};
+
+/// A queue that gets a new epoch so often while it is read is not read.
+const ATTEMPTS: usize = 3;
+
+/// So many numbers come before the points in a reply.
+const HEAD: usize = 4;
+
+/// The line at one time.
+pub struct Sketch {
+    /// The epoch of its tickets.
+    pub epoch: Epoch,
+    /// The number of the slot in which visitors are seen, from 1 on; `None` before the first poll.
+    pub slot: Option<u64>,
+    /// Whether the rule is in force.
+    pub local_answers: bool,
+    waiting: Outline,
+    returned: Outline,
+    outlook: Option<Outlook>,
+}
+
+/// Places in the order of their tickets, all of them or some.
+#[derive(Debug, Default)]
+struct Outline {
+    /// How many places there are.
+    length: u64,
+    /// Rank (0 = next) and ticket of some of them: the first, the last, and enough between.
+    points: Vec<(u64, Ticket)>,
+}
+
+impl Outline {
+    /// How many have a smaller ticket, by interpolation.
+    fn before(&self, ticket: Ticket) -> u64 {
+        let next = self.points.partition_point(|(_, known)| *known < ticket);
+        let Some(&(rank, known)) = self.points.get(next) else { return self.length };
+        if known == ticket || next == 0 {
+            return rank;
+        }
+        let (rank_before, known_before) = self.points[next - 1];
+        let (ranks, tickets) = (rank - rank_before, known - known_before);
+        let share = u128::from(ticket - known_before) * u128::from(ranks) / u128::from(tickets);
+        // One place at least has a smaller ticket, and one a greater one.
+        let at_most = rank.saturating_sub(1).max(rank_before + 1);
+        let rank = rank_before + u64::try_from(share).unwrap_or(ranks);
+        rank.clamp(rank_before + 1, at_most)
+    }
+
+    /// The first and the last ticket.
+    fn ends(&self) -> Option<(Ticket, Ticket)> {
+        Some((self.points.first()?.1, self.points.last()?.1))
+    }
+}
+
+impl Sketch {
+    /// The ticket at the head of the line.
+    pub fn front(&self) -> Option<Ticket> {
+        self.waiting.ends().map(|(first, _)| first)
+    }
+
+    /// A place that has been in line since its join, to 3 % of its position; `None` for a ticket
+    /// before the head of the line or behind its end.
+    pub fn place(&self, ticket: Ticket) -> Option<Place> {
+        let (first, last) = self.waiting.ends()?;
+        if !(first..=last).contains(&ticket) {
+            return None;
+        }
+        let position = self.waiting.before(ticket) + 1;
+        let turn = position + self.returned.before(ticket);
+        let unknown = || Wait::Unknown { before: turn - 1 };
+        let wait = self.outlook.as_ref().map_or_else(unknown, |outlook| outlook.wait(turn));
+        Some(Place { ticket, standing: Standing::Waiting { position, wait } })
+    }
+}
+
+impl Queue {
+    /// The line in outline. `heard`: visitors have polled and were answered without Redis since the
+    /// last call.
+    pub async fn sketch(&self, heard: bool) -> Result<Sketch, Error> {
+        let mut heard = heard;
+        for _ in 0..ATTEMPTS {
+            if let Some(sketch) = self.sketch_of_one_epoch(heard).await? {
+                return Ok(sketch);
+            }
+            heard = false;
+        }
+        let detail = "the epoch changes all the time".to_owned();
+        Err(Error::Reply { operation: scripts::SKETCH.name, detail })
+    }
+
+    /// `None` when the queue got a new epoch meanwhile.
+    async fn sketch_of_one_epoch(&self, heard: bool) -> Result<Option<Sketch>, Error> {
+        let mut sketch = self.part(heard, 0, 0).await?;
+        for line in [0, 1] {
+            // The first call has begun with the line itself.
+            let mut from = if line == 0 { sketch.1 } else { Some(0) };
+            while let Some(rank) = from {
+                let (part, next) = self.part(false, line, rank).await?;
+                if part.epoch != sketch.0.epoch {
+                    return Ok(None);
+                }
+                let outline =
+                    if line == 0 { &mut sketch.0.waiting } else { &mut sketch.0.returned };
+                outline.length = part.waiting.length;
+                outline.points.extend(part.waiting.points);
+                from = next;
+            }
+        }
+        Ok(Some(sketch.0))
+    }
+
+    /// One call, and the rank to go on from. The outline is in `waiting` whatever the line is.
+    async fn part(&self, heard: bool, line: u8, from: u64) -> Result<(Sketch, Option<u64>), Error> {
+        let args = self.entity().args().with(u8::from(heard)).with(line).with(from);
+        let mut reply = self.entity().ask(&scripts::SKETCH, args, Repeat::Never).await?;
+        let epoch = Epoch(reply.exactly()?);
+        let mut numbers = reply.packed()?;
+        let slot = Some(numbers.count()?).filter(|slot| *slot > 0);
+        let local_answers = numbers.count()? == 1;
+        let length = numbers.count()?;
+        let next = Some(numbers.count()?).filter(|rank| *rank > 0);
+        let mut points = Vec::with_capacity(numbers.len() / 2);
+        for _ in 0..numbers.len().saturating_sub(HEAD) / 2 {
+            points.push((numbers.count()?, numbers.count()?));
+        }
+        numbers.end()?;
+        let outlook = Outlook::read(&mut reply)?;
+        let (waiting, returned) = (Outline { length, points }, Outline::default());
+        Ok((Sketch { epoch, slot, local_answers, waiting, returned, outlook }, next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The points of a line as the script chooses them.
+    fn outline(tickets: &[Ticket]) -> Outline {
+        let length = tickets.len() as u64;
+        let mut points = Vec::new();
+        let mut rank = 0;
+        while rank < length {
+            points.push((rank, tickets[rank as usize]));
+            rank = match rank {
+                0..63 => rank + 1,
+                63 => 64,
+                _ if rank < length - 1 => (rank * 103 / 100 + 1).min(length - 1),
+                _ => length,
+            };
+        }
+        Outline { length, points }
+    }
+
+    proptest! {
+        /// Visitors leave anywhere in the line, with every probability.
+        #[test]
+        fn a_position_is_at_most_3_percent_off(
+            gaps in proptest::collection::vec(prop_oneof![9 => Just(1u64), 1 => 2..300u64], 1..3_000)
+        ) {
+            let tickets: Vec<_> = gaps.iter().scan(0, |ticket, gap| {
+                *ticket += gap;
+                Some(*ticket)
+            }).collect();
+            let outline = outline(&tickets);
+            for (rank, ticket) in tickets.iter().enumerate() {
+                let (true_rank, shown) = (rank as u64, outline.before(*ticket));
+                let off = true_rank.abs_diff(shown);
+                prop_assert!(off * 100 <= 3 * (true_rank + 1), "{true_rank} is {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn tickets_outside_of_the_line_have_no_place() {
+        let sketch = |tickets: &[Ticket]| Sketch {
+            epoch: Epoch([7; 8]),
+            slot: None,
+            local_answers: true,
+            waiting: outline(tickets),
+            returned: Outline::default(),
+            outlook: None,
+        };
+        let place = |tickets: &[Ticket], ticket| sketch(tickets).place(ticket);
+        assert_eq!(place(&[], 1), None);
+        assert_eq!(place(&[3, 5, 9], 2), None);
+        assert_eq!(place(&[3, 5, 9], 10), None);
+        assert_eq!(place(&[3, 5, 9], 9).map(|place| place.position()), Some(3));
+        assert_eq!(place(&[3], 3).map(|place| place.position()), Some(1));
+    }
+
+    #[test]
+    fn the_returned_come_before_all_later_tickets() {
+        let sketch = Sketch {
+            epoch: Epoch([7; 8]),
+            slot: Some(1),
+            local_answers: true,
+            waiting: outline(&[10, 20, 30]),
+            returned: outline(&[5, 15, 25]),
+            outlook: None,
+        };
+        let waits = |ticket| sketch.place(ticket).map(|place| place.standing);
+        let expected =
+            |position, before| Some(Standing::Waiting { position, wait: Wait::Unknown { before } });
+        assert_eq!(waits(10), expected(1, 1));
+        assert_eq!(waits(20), expected(2, 3));
+        assert_eq!(waits(30), expected(3, 5));
+    }
+}
