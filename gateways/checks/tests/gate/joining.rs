@@ -47,6 +47,24 @@ pub async fn a_browser_joins_on_the_protected_host_and_its_cookie_passes_there(p
     assert_eq!(browser.token(), None);
 }
 
+pub async fn the_last_position_of_a_client_reaches_anteroom(program: Program) {
+    let plan = Plan { program, queue: "capacity = 1", ..Plan::default() };
+    let site = Site::with(plan).await;
+    let mut token = String::new();
+    for _ in 0..4 {
+        token = site.token().await;
+    }
+    let poll = async |position: Option<&str>| {
+        let poll = site.client.get(format!("{}/v1/queues/concert/token", site.url));
+        let poll = poll.header("x-anteroom-token", &token);
+        let poll = position.iter().fold(poll, |poll, it| poll.header("x-anteroom-position", *it));
+        Answer::of(poll).await.json()["position"].clone()
+    };
+    assert_eq!(poll(None).await, 3);
+    assert_eq!(poll(Some("2")).await, 2);
+    assert_eq!(poll(Some("9")).await, 3);
+}
+
 pub async fn a_navigation_joins_at_the_gate_when_it_may(program: Program) {
     let plan = Plan { program, queue: "capacity = 1", join_at_gate: true, ..Plan::default() };
     let site = Site::with(plan).await;

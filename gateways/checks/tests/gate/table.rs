@@ -82,6 +82,8 @@ table! {
         => nginx::the_gate_s_own_call_is_not_for_visitors;
     "A visitor joins on the protected host. The cookie is for this host only. A page of another site cannot change the place."
         => joining::a_browser_joins_on_the_protected_host_and_its_cookie_passes_there;
+    "The header `x-anteroom-position` reaches Anteroom: a position never gets worse for a client."
+        => joining::the_last_position_of_a_client_reaches_anteroom;
     "With `join=1`, a page load joins with the check."
         => joining::a_navigation_joins_at_the_gate_when_it_may;
     "Joins are counted for each address of a visitor, not for the gateway."
