@@ -64,6 +64,43 @@ async fn a_room_with_one_in_line_takes_joins_however_many_came_and_left() {
     assert_eq!(status(&held.queue, waiting).await, Status::Waiting);
 }
 
+/// A process that answers polls by itself reports each visitor once a slot, and with each sketch that
+/// visitors polled.
+#[tokio::test]
+async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
+    let mut held = BusyQueue::new(long_session()).await;
+    let places = join_many(&held.queue, 0..4).await;
+    let (silent, polling) = places.split_last().expect("places");
+    let mut reported = vec![None; polling.len()];
+    let (mut polls, mut reports) = (0, 0);
+    for round in 0..15 * 60 {
+        held.pass(&[], Duration::from_secs(4)).await;
+        let sketch = held.queue.sketch(round > 0).await.expect("a sketch");
+        // Each polls every 20 s.
+        let (of, slot) = (round % 5, sketch.slot);
+        let Some(place) = polling.get(of) else { continue };
+        polls += 1;
+        if slot.is_none() || reported[of] != slot {
+            reported[of] = held.queue.heartbeat(*place).await.expect("a heartbeat");
+            assert!(reported[of].is_some(), "round {round}: {place:?} is in line");
+            reports += 1;
+        }
+        let shown = sketch.place(place.ticket).expect("in line").position();
+        assert_eq!(shown, of as u64 + 1, "round {round}");
+    }
+    assert!(reports * 7 <= polls, "a slot lasts 150 s: {reports} reports for {polls} polls");
+    assert_eq!(held.depth_and_away().await.0, 3);
+    // So long ago that the reason is forgotten: it never polled.
+    assert_eq!(held.queue.place(*silent).await, Ok(Visit::Gone(GoneReason::Ended)));
+    // They are admitted in order.
+    for place in polling {
+        held.queue.leave(held.first).await.expect("a leave");
+        assert_eq!(tick(&held.queue).await, 1);
+        held.queue.claim(*place).await.expect("its turn");
+        held.first = *place;
+    }
+}
+
 #[tokio::test]
 async fn one_away_place_does_not_fill_the_room() {
     let held = BusyQueue::new(Rules { max_waiting: 10, ..long_session() }).await;
