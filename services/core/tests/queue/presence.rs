@@ -64,8 +64,8 @@ async fn a_room_with_one_in_line_takes_joins_however_many_came_and_left() {
     assert_eq!(status(&held.queue, waiting).await, Status::Waiting);
 }
 
-/// A process that answers polls by itself reports each visitor once a slot, and with each sketch that
-/// visitors polled.
+/// A process that answers polls by itself reports each visitor once a slot, and with each sketch
+/// that visitors polled.
 #[tokio::test]
 async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
     let mut held = BusyQueue::new(long_session()).await;
