@@ -108,6 +108,16 @@ impl QueueState {
         live.unwrap_or_else(|| read(&self.config.rules))
     }
 
+    /// How many places two intervals can promote; without a batch as many as there are slots.
+    pub fn front(&self) -> u64 {
+        let adaptive = self.latest.map(|seen| seen.snapshot.adaptive).flatten();
+        let (batch, capacity) = self.in_force(|rules| (rules.batch, rules.capacity));
+        match batch.max(adaptive.map(|adaptive| adaptive.batch)) {
+            Some(batch) => batch.saturating_mul(2),
+            None => capacity.unwrap_or_default(),
+        }
+    }
+
     /// Schedules a retry after a failure on our side.
     pub fn retry(&self) -> Duration {
         self.retries.schedule(self.depth(), retry::MIN_DELAY, self.max_poll_delay())

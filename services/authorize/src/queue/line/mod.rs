@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{Place, PlaceRef, Rules, Sketch, Ticket};
+use anteroom_core::queue::{Place, PlaceRef, Sketch, Ticket};
 use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
 
@@ -27,8 +27,6 @@ use self::reported::{Mark, Reported, Slot};
 
 /// So old a sketch may be.
 const FRESH: Duration = Duration::from_secs(2);
-/// How many intervals of promotion may pass until the line is seen again.
-const INTERVALS: u64 = 2;
 
 /// The line of one queue, as this process knows it.
 #[derive(Default)]
@@ -66,13 +64,9 @@ pub struct Unreported {
 }
 
 impl Line {
-    /// What this process can do for a poll by these rules.
-    pub fn poll(&self, of: PlaceRef, rules: &Rules) -> Poll {
-        self.poll_at(of, rules, Instant::now)
-    }
-
-    /// The time is taken last, so that no pause of the thread makes an old sketch answer.
-    fn poll_at(&self, of: PlaceRef, rules: &Rules, now: impl FnOnce() -> Instant) -> Poll {
+    /// What this process can do for a poll, if the places up to this position can be promoted before
+    /// the sketch after the next.
+    pub fn poll(&self, of: PlaceRef, front: u64) -> Poll {
         self.in_use();
         let seen = self.seen.load();
         let Some(seen) = seen.as_deref() else { return Poll::Unknown };
@@ -82,9 +76,8 @@ impl Line {
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
         let mark = self.reported.begin(slot, of.ticket);
-        if place.position() <= promoted_meanwhile(rules)
-            || now().saturating_duration_since(seen.requested_at) >= FRESH
-        {
+        // The time is taken last, so that no pause of the thread makes an old sketch answer.
+        if place.position() <= front || seen.requested_at.elapsed() >= FRESH {
             return Poll::Unknown;
         }
         if !mark.is_reported() {
@@ -151,13 +144,5 @@ impl SeenLine {
     fn slot(&self) -> Option<Slot> {
         let (number, first) = (self.sketch.slot?, self.sketch.front()?);
         Some(Slot { epoch: self.sketch.epoch, number, first })
-    }
-}
-
-/// So many places at the head can be promoted until the line is seen again.
-fn promoted_meanwhile(rules: &Rules) -> u64 {
-    match (rules.batch, rules.capacity) {
-        (Some(batch), _) => INTERVALS * batch,
-        (None, capacity) => capacity.unwrap_or_default(),
     }
 }
