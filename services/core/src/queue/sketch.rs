@@ -9,7 +9,11 @@ use crate::store::{Error, Repeat};
 const ATTEMPTS: usize = 3;
 
 /// So many numbers come before the points in a reply.
-const HEAD: usize = 4;
+const HEAD: usize = 5;
+
+/// Which line the script reads.
+const WAITING: u8 = 0;
+const RETURNED: u8 = 1;
 
 /// The line at one time.
 pub struct Sketch {
@@ -31,6 +35,18 @@ struct Outline {
     length: u64,
     /// Rank (0 = next) and ticket of some of them: the first, the last, and enough between.
     points: Vec<(u64, Ticket)>,
+}
+
+/// What one call of the script returns.
+struct Part {
+    epoch: Epoch,
+    slot: Option<u64>,
+    local_answers: bool,
+    has_returned: bool,
+    outline: Outline,
+    /// The rank to go on from.
+    next: Option<u64>,
+    outlook: Option<Outlook>,
 }
 
 impl Outline {
@@ -94,33 +110,52 @@ impl Queue {
 
     /// `None` when the queue got a new epoch meanwhile.
     async fn sketch_of_one_epoch(&self, heard: bool) -> Result<Option<Sketch>, Error> {
-        let mut sketch = self.part(heard, 0, 0).await?;
-        for line in [0, 1] {
-            // The first call has begun with the line itself.
-            let mut from = if line == 0 { sketch.1 } else { Some(0) };
-            while let Some(rank) = from {
-                let (part, next) = self.part(false, line, rank).await?;
-                if part.epoch != sketch.0.epoch {
-                    return Ok(None);
-                }
-                let outline =
-                    if line == 0 { &mut sketch.0.waiting } else { &mut sketch.0.returned };
-                outline.length = part.waiting.length;
-                outline.points.extend(part.waiting.points);
-                from = next;
-            }
-        }
-        Ok(Some(sketch.0))
+        let Part { epoch, slot, local_answers, has_returned, outline, next, outlook } =
+            self.part(heard, WAITING, 0).await?;
+        let Some(waiting) = self.rest(epoch, WAITING, outline, next).await? else {
+            return Ok(None);
+        };
+        let from = has_returned.then_some(0);
+        let returned = self.rest(epoch, RETURNED, Outline::default(), from).await?;
+        Ok(returned.map(|returned| Sketch {
+            epoch,
+            slot,
+            local_answers,
+            waiting,
+            returned,
+            outlook,
+        }))
     }
 
-    /// One call, and the rank to go on from. The outline is in `waiting` whatever the line is.
-    async fn part(&self, heard: bool, line: u8, from: u64) -> Result<(Sketch, Option<u64>), Error> {
+    /// Reads the rest of an outline from a rank on; `None` when the queue has another epoch.
+    async fn rest(
+        &self,
+        epoch: Epoch,
+        line: u8,
+        mut outline: Outline,
+        mut from: Option<u64>,
+    ) -> Result<Option<Outline>, Error> {
+        while let Some(rank) = from {
+            let part = self.part(false, line, rank).await?;
+            if part.epoch != epoch {
+                return Ok(None);
+            }
+            outline.length = part.outline.length;
+            outline.points.extend(part.outline.points);
+            from = part.next;
+        }
+        Ok(Some(outline))
+    }
+
+    /// One call.
+    async fn part(&self, heard: bool, line: u8, from: u64) -> Result<Part, Error> {
         let args = self.entity().args().with(u8::from(heard)).with(line).with(from);
         let mut reply = self.entity().ask(&scripts::SKETCH, args, Repeat::Never).await?;
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.packed()?;
         let slot = Some(numbers.count()?).filter(|slot| *slot > 0);
         let local_answers = numbers.count()? == 1;
+        let has_returned = numbers.count()? > 0;
         let length = numbers.count()?;
         let next = Some(numbers.count()?).filter(|rank| *rank > 0);
         let mut points = Vec::with_capacity(numbers.len() / 2);
@@ -128,9 +163,9 @@ impl Queue {
             points.push((numbers.count()?, numbers.count()?));
         }
         numbers.end()?;
+        let outline = Outline { length, points };
         let outlook = Outlook::read(&mut reply)?;
-        let (waiting, returned) = (Outline { length, points }, Outline::default());
-        Ok((Sketch { epoch, slot, local_answers, waiting, returned, outlook }, next))
+        Ok(Part { epoch, slot, local_answers, has_returned, outline, next, outlook })
     }
 }
 
