@@ -20,6 +20,7 @@ mod revisions;
 mod scripts;
 mod servers;
 mod sessions;
+mod sketch;
 #[path = "../support/mod.rs"]
 mod support;
 mod table;
