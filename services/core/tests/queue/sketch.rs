@@ -14,7 +14,7 @@ async fn every_position_of_a_long_line_is_at_most_3_percent_off() {
     let places = join_each(&queue, 0..PLACES).await;
     // The first has its turn. Visitors leave, from a part of the line nearly all.
     let leaves = |of: &&PlaceRef| match of.ticket {
-        1_000..2_000 => of.ticket % 50 != 0,
+        1_000..2_000 => !of.ticket.is_multiple_of(50),
         ticket => ticket % 7 == 3,
     };
     let (left, mut line): (Vec<PlaceRef>, Vec<PlaceRef>) = places[1..].iter().partition(leaves);

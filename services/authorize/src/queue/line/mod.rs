@@ -64,8 +64,8 @@ pub struct Unreported {
 }
 
 impl Line {
-    /// What this process can do for a poll, if the places up to this position can be promoted before
-    /// the sketch after the next.
+    /// What this process can do for a poll, if the places up to this position can be promoted
+    /// before the sketch after the next.
     pub fn poll(&self, of: PlaceRef, front: u64) -> Poll {
         self.in_use();
         let seen = self.seen.load();
