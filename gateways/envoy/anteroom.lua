@@ -12,13 +12,15 @@ local FOREIGN = {
 }
 
 local function is_foreign(name, value)
+    -- Some services do not distinguish "-", "_" and "." in the name of a header.
+    local plain = name:gsub("[^%w]", "-")
     for _, pattern in ipairs(FOREIGN) do
-        if name:find(pattern) then
+        if plain:find(pattern) then
             return true
         end
     end
-    -- A visitor can pass without a name: then the check leaves these empty.
-    return value == "" and name:find("^x%-anteroom%-") ~= nil
+    -- A visitor can pass without a name: then the check leaves these empty. It uses "-" only.
+    return plain:find("^x%-anteroom%-") ~= nil and (value == "" or plain ~= name)
 end
 
 -- A Cookie header without the cookies of Anteroom.

@@ -14,9 +14,10 @@ local options = "?on_refusal=redirect"
 -- visitor waits, it passes at once, without the waiting page.
 -- options = options .. "&join=1"
 
--- Headers that the service must not get from a client, with "_" or "-" in their names. Only the
--- check names a visitor. Some services take the host, the path or the method from the others, and
--- would serve a request that Anteroom did not check. "proxy" is HTTP_PROXY for CGI (httpoxy).
+-- Headers that the service must not get from a client. Some services do not distinguish "-", "_"
+-- and "." in their names. Only the check names a visitor. Some services take the host, the path or
+-- the method from the others, and would serve a request that Anteroom did not check. "proxy" is
+-- HTTP_PROXY for CGI (httpoxy).
 local FOREIGN = {
     "^x%-anteroom%-", "^x%-original%-", "^x%-forwarded%-", "^x%-http%-", "^x%-host$",
     "^x%-rewrite%-url$", "^x%-envoy%-original%-path$", "^x%-method%-override$", "^x%-real%-ip$",
@@ -33,7 +34,7 @@ local NAMES = {
 }
 
 local function is_foreign(name)
-    local plain = name:gsub("_", "-")
+    local plain = name:gsub("[^%w]", "-")
     for _, pattern in ipairs(FOREIGN) do
         if plain:find(pattern) then
             return true

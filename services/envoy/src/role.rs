@@ -31,6 +31,9 @@ use crate::rate_limit::RateLimitService;
 
 /// The most calls under way on one connection. Envoy opens another one past it.
 const MAX_CONCURRENT_STREAMS: u32 = 1_024;
+/// So many calls may be cancelled before they are begun, else the connection ends, with the calls
+/// of other visitors. Envoy cancels the call of a visitor who goes away.
+const MAX_PENDING_RESETS: usize = MAX_CONCURRENT_STREAMS as usize;
 /// How soon the health service shows that the process is ready, or no longer.
 const SHOW_READINESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -62,6 +65,7 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     let rate_limits = RateLimitServiceServer::new(RateLimitService(app.clone()));
     let router = Server::builder()
         .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+        .http2_max_pending_accept_reset_streams(Some(MAX_PENDING_RESETS))
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .add_service(health_service)
         .add_service(authorization.max_decoding_message_size(max_message_bytes))

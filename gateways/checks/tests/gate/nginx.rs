@@ -121,7 +121,7 @@ pub async fn a_visitor_waits_and_passes_when_the_service_finishes_another(
     assert_eq!(site.shop.last().header("x-anteroom-visitor"), ["2"]);
 }
 
-const SPOOFED: [(&str, &str); 9] = [
+const SPOOFED: [(&str, &str); 10] = [
     ("x-anteroom-visitor", "admin"),
     ("X-Anteroom-Visitor", "root"),
     ("x-anteroom-place", "someone-elses"),
@@ -129,6 +129,8 @@ const SPOOFED: [(&str, &str); 9] = [
     ("x-anteroom-room", "https://evil.example"),
     ("x-anteroom-refusal", "none"),
     ("x_anteroom_visitor", "admin"),
+    // PHP reads it as the same.
+    ("x.anteroom.visitor", "admin"),
     ("x-forwarded-uri", "/evil"),
     ("x-forwarded-method", "OPTIONS"),
 ];
@@ -160,8 +162,13 @@ pub async fn the_service_sees_our_headers_and_never_a_client_s(plan: impl Into<P
     for token in [place, &format!("art1.{place}")] {
         site.call(Method::GET, "/seats", token).await.is_problem(401, "token_invalid");
     }
-    for gone in ["x-anteroom-room", "x-anteroom-refusal", "x-anteroom-token", "x_anteroom_visitor"]
-    {
+    for gone in [
+        "x-anteroom-room",
+        "x-anteroom-refusal",
+        "x-anteroom-token",
+        "x_anteroom_visitor",
+        "x.anteroom.visitor",
+    ] {
         assert!(arrival.header(gone).is_empty(), "{gone}: {arrival:?}");
     }
     assert_eq!(arrival.header("cookie"), ["theme=dark"]);

@@ -29,13 +29,14 @@ const FOREIGN_PREFIXES: [&str; 3] = ["x-original-", "x-http-", "x-anteroom-"];
 /// The names of the headers that a request loses on its way to the service. `Cookie` is not among
 /// them: see [`other_cookies`].
 ///
-/// Some services (CGI, WSGI) read `x_anteroom_visitor` as `x-anteroom-visitor`, and not every Envoy
-/// drops headers with underscores.
+/// Some services (CGI, WSGI, PHP) read `x_anteroom_visitor` and `x.anteroom.visitor` as
+/// `x-anteroom-visitor`, and not every Envoy drops headers with underscores.
 pub fn names(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     headers.iter().filter_map(|(name, value)| {
         let mut read = Cow::Borrowed(name.as_str());
-        if read.contains('_') {
-            read = Cow::Owned(read.replace('_', "-"));
+        let is_other = |char: char| char != '-' && !char.is_ascii_alphanumeric();
+        if read.contains(is_other) {
+            read = Cow::Owned(read.replace(is_other, "-"));
         }
         let is_foreign = FOREIGN.contains(&&*read)
             || FOREIGN_PREFIXES.iter().any(|prefix| read.starts_with(prefix))
@@ -110,18 +111,26 @@ mod tests {
     }
 
     #[test]
-    fn underscores_hide_no_header() {
+    fn other_punctuation_hides_no_header() {
         let request = headers(&[
             ("x_anteroom_visitor", "evil"),
             ("x-anteroom_place", "1"),
             ("x_original_url", "/other"),
             ("x_forwarded-host", "evil"),
+            ("x.anteroom.visitor", "evil"),
+            ("x!http~method*override", "DELETE"),
             ("x_own", "a"),
         ]);
         let mut gone: Vec<_> = names(&request).collect();
         gone.sort_unstable();
-        let expected =
-            ["x-anteroom_place", "x_anteroom_visitor", "x_forwarded-host", "x_original_url"];
+        let expected = [
+            "x!http~method*override",
+            "x-anteroom_place",
+            "x.anteroom.visitor",
+            "x_anteroom_visitor",
+            "x_forwarded-host",
+            "x_original_url",
+        ];
         assert_eq!(gone, expected);
     }
 

@@ -5,4 +5,5 @@ mod authorization;
 mod drain;
 mod import;
 mod rate_limits;
+mod resets;
 mod room;
