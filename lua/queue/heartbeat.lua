@@ -4,8 +4,8 @@
 -- KEYS: meta waiting returned away held seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)
--- Reply: OK, epoch, the slot in which they were seen (the first is 1; 0: none is in line), for each
---        item a byte, 1 in line or 0; or NO_RULES
+-- Reply: OK, epoch, when the slot was opened in which they were seen (µs of queue time; 0: none is
+--        in line), for each item a byte, 1 in line or 0; or NO_RULES
 -- Codes: OK NO_RULES
 
 if
@@ -43,4 +43,4 @@ while ARGV[at] do
   end
 end
 keep_seen()
-return { OK, m.epoch, seen_any and m.slot + 1 or 0, table.concat(in_line) }
+return { OK, m.epoch, seen_any and m.slot_at or 0, table.concat(in_line) }

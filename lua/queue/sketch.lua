@@ -5,10 +5,10 @@
 -- ARGV: now, heard, line, from
 --       (heard: 1 if visitors have polled; line: 0 those in line since their join, 1 the returned;
 --       from: the first rank, 0 = next)
--- Reply: OK, epoch, outline (doubles: the slot in which visitors are seen, 0 none, the first is 1;
---        local_answers; how many have returned; the length of the line; the rank to go on from, 0
---        none; then rank and ticket of each point); and what waits follow from (lib/waits.lua); or
---        NO_RULES
+-- Reply: OK, epoch, outline (doubles: when the slot was opened in which visitors are seen, in µs
+--        of queue time, 0 none; local_answers; how many have returned; the length of the line; the
+--        rank to go on from, 0 none; then rank and ticket of each point); and what waits follow
+--        from (lib/waits.lua); or NO_RULES
 -- Codes: OK NO_RULES
 
 -- A call is well below a millisecond with ten million in line.
@@ -27,7 +27,7 @@ local function point(at, ticket)
   used = used + 2
 end
 
-out[1], out[2], out[3], out[4] = (m.slot or -1) + 1, m.local_answers or 0, returned, length
+out[1], out[2], out[3], out[4] = m.slot_at or 0, m.local_answers or 0, returned, length
 used = 5
 if rank == 0 then
   local first = call('ZRANGE', line, 0, EXACT - 1, 'WITHSCORES')

@@ -183,7 +183,7 @@ async fn a_position_is_never_above_the_one_that_the_client_sends() {
             (&position.into(), &(position - 1).into())
         );
     }
-    for wrong in ["", "-1", "1.5", "next", "18446744073709551616"] {
+    for wrong in ["", "-1", "+1", "1.5", "next", "18446744073709551616"] {
         let problem = place(wrong).await.refuses(400, "bad_request").json();
         assert!(
             problem["detail"].as_str().expect("a detail").contains("x-anteroom-position"),

@@ -36,7 +36,7 @@ const room = {
 };
 
 const fetch = async (path, { method, headers, signal }) => {
-  requests.push([now, method, path, headers["idempotency-key"] ?? null]);
+  requests.push([now, method, path, headers["idempotency-key"] ?? null, headers["x-anteroom-position"] ?? null]);
   // A script that never rests would otherwise run for ever.
   if (requests.length > 2000) throw new Error("too many requests");
   const index = scene.answers.findLastIndex((it) => path.endsWith(it.path) && (it.from ?? 0) <= now);

@@ -229,7 +229,8 @@ fn held(
 /// The position of the client's last answer; 0 is that of a place which was not in line.
 fn last_position(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = single(headers, &POSITION)? else { return Ok(None) };
-    let position = value.to_str().ok().and_then(|text| text.parse::<Ticket>().ok());
+    let digits = value.to_str().ok().filter(|text| text.bytes().all(|it| it.is_ascii_digit()));
+    let position = digits.and_then(|text| text.parse::<Ticket>().ok());
     let position = position.filter(|position| *position <= MAX_TICKET).ok_or_else(|| {
         Problem::new(Code::BAD_REQUEST).detail(format!(
             "{POSITION} must be the position of the last answer, a whole number from 0 to \

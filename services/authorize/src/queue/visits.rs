@@ -165,7 +165,7 @@ pub async fn look(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 /// The answer to a visitor who polls: as far as the rules allow, by what this process knows of the
 /// line.
 pub async fn poll(queue: &QueueState, of: PlaceRef) -> Result<Visit, Error> {
-    let known = match queue.line.poll(of, queue.front()) {
+    let known = match queue.line.poll(of, queue.front(), queue.queue.connections()) {
         Poll::Known(place) => Some(place),
         Poll::Unreported(unreported) => match queue.queue.heartbeat(of).await? {
             Some(slot) => queue.line.confirmed(&unreported, slot),

@@ -63,6 +63,11 @@ impl<R: Ruled> Entity<R> {
         self.rules.store(Arc::new(rules));
     }
 
+    /// How many connections to the store there have been.
+    pub(crate) fn connections(&self) -> u64 {
+        self.store.connections()
+    }
+
     /// What a request may take in all.
     pub(crate) fn request_timeout(&self) -> Duration {
         self.store.request_timeout()

@@ -86,6 +86,11 @@ impl Queue {
         }))
     }
 
+    /// How many connections to the store there have been: after a new one it may have older data.
+    pub fn connections(&self) -> u64 {
+        self.entity().connections()
+    }
+
     fn lanes(&self) -> &visits::Lanes {
         &self.0.lanes
     }

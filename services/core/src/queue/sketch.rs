@@ -19,7 +19,8 @@ const RETURNED: u8 = 1;
 pub struct Sketch {
     /// The epoch of its tickets.
     pub epoch: Epoch,
-    /// The number of the slot in which visitors are seen, from 1 on; `None` before the first poll.
+    /// When the slot was opened in which visitors are seen, in µs of queue time; `None` before the
+    /// first poll. Another number would come again if Redis went back to older data.
     pub slot: Option<u64>,
     /// Whether the rule is in force.
     pub local_answers: bool,

@@ -80,6 +80,11 @@ impl Store {
         self.0.shared.live().is_some()
     }
 
+    /// How many connections there have been: after a new one the store may have older data.
+    pub fn connections(&self) -> u64 {
+        self.0.shared.connections()
+    }
+
     /// Waits until the store has run a script for this process.
     pub async fn until_run(&self) {
         self.0.has_run.wait().await;

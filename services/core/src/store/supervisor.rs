@@ -6,7 +6,7 @@ use std::{
     future::ready,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -145,6 +145,8 @@ pub(super) struct Shared {
     down: watch::Sender<Down>,
     /// Whether a connection was ever published.
     began: AtomicBool,
+    /// How many were.
+    connections: AtomicU64,
 }
 
 impl Shared {
@@ -153,7 +155,13 @@ impl Shared {
             live: ArcSwapOption::empty(),
             down: watch::Sender::new(Down::Away("not connected yet".to_owned())),
             began: AtomicBool::new(false),
+            connections: AtomicU64::new(0),
         }
+    }
+
+    /// How many connections there have been.
+    pub(super) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Acquire)
     }
 
     /// The connection to use now, if there is one.
@@ -209,6 +217,7 @@ impl Shared {
 
     fn publish(&self, live: Arc<Live>) {
         self.began.store(true, Ordering::Relaxed);
+        self.connections.fetch_add(1, Ordering::AcqRel);
         self.live.store(Some(live));
         self.down.send_replace(Down::No);
     }

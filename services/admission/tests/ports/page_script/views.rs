@@ -61,8 +61,12 @@ fn numbers_and_times_are_as_on_the_page_without_a_script() {
         for (kind, status) in
             [("position", "waiting"), ("wait", "waiting"), ("keep", "waiting"), ("left", "active")]
         {
-            let rows = kinds[kind].as_array().expect("rows");
+            let mut rows = kinds[kind].as_array().expect("rows").clone();
             assert!(!rows.is_empty());
+            if kind == "position" {
+                // It never gets worse.
+                rows.sort_by_key(|row| std::cmp::Reverse(row[0].as_u64()));
+            }
             let answers = rows.iter().enumerate().map(|(index, row)| {
                 let mut place = waiting(None);
                 place["status"] = json!(status);
@@ -162,6 +166,32 @@ fn the_progress_only_grows() {
     assert_eq!(progress(&scene(10.0 * SECOND, &kept)), 75);
     let icon = scene(70.0 * SECOND, &json!({}))["elements"]["icon"]["href"].clone();
     assert_eq!(icon, "concert/assets/icon-7-digest.svg");
+}
+
+/// The page sends its position with each poll, until the ticket is another.
+#[test]
+fn a_position_never_gets_worse_for_a_ticket() {
+    let at = |ticket: u64, position: u64| {
+        let mut place = waiting(None);
+        (place["ticket"], place["position"]) = (json!(ticket), json!(position));
+        (place["ahead"], place["poll_after_ms"]) = (json!(position - 1), json!(10_000));
+        place
+    };
+    let answers = json!([
+        { "path": "/token", "status": 200, "body": at(7, 5) },
+        { "path": "/token", "from": 10.0 * SECOND, "status": 200, "body": at(7, 6) },
+        { "path": "/token", "from": 20.0 * SECOND, "status": 200, "body": at(9, 80) },
+    ]);
+    let scene = |until: f64| played("waiting", until * SECOND, &answers);
+    let number = |until| scene(until)["elements"]["number"]["textContent"].clone();
+    assert_eq!((number(5.0), number(15.0), number(25.0)), (json!("4"), json!("4"), json!("79")));
+    let played = scene(35.0);
+    let requests = played["requests"].as_array().expect("a list").iter();
+    let polls = requests.filter(|it| it[2].as_str().is_some_and(|it| it.ends_with("/token")));
+    let sent: Vec<_> = polls.map(|it| it[4].clone()).collect();
+    // The answer about another ticket is not shown: the page asks again, without the position.
+    assert_eq!(sent[..4], [json!(null), json!(5), json!(5), json!(null)], "{sent:?}");
+    assert_eq!(sent[4], 80, "{sent:?}");
 }
 
 #[test]

@@ -65,17 +65,19 @@ pub struct Unreported {
 
 impl Line {
     /// What this process can do for a poll, if the places up to this position can be promoted
-    /// before the sketch after the next.
-    pub fn poll(&self, of: PlaceRef, front: u64) -> Poll {
+    /// before the sketch after the next, and after so many connections to Redis.
+    pub fn poll(&self, of: PlaceRef, front: u64, connections: u64) -> Poll {
         self.in_use();
         let seen = self.seen.load();
         let Some(seen) = seen.as_deref() else { return Poll::Unknown };
-        let (sketch, Some(slot)) = (&seen.sketch, seen.slot()) else { return Poll::Unknown };
+        let (sketch, Some(slot)) = (&seen.sketch, seen.slot(connections)) else {
+            return Poll::Unknown;
+        };
         if sketch.epoch != of.epoch {
             return Poll::Unknown;
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
-        let mark = self.reported.begin(slot, of.ticket);
+        let mark = self.reported.begin(slot, of);
         // The time is taken last, so that no pause of the thread makes an old sketch answer.
         if place.position() <= front || seen.requested_at.elapsed() >= FRESH {
             return Poll::Unknown;
@@ -141,8 +143,8 @@ impl Line {
 }
 
 impl SeenLine {
-    fn slot(&self) -> Option<Slot> {
-        let (number, first) = (self.sketch.slot?, self.sketch.front()?);
-        Some(Slot { epoch: self.sketch.epoch, number, first })
+    fn slot(&self, connections: u64) -> Option<Slot> {
+        let (opened_at, first) = (self.sketch.slot?, self.sketch.front()?);
+        Some(Slot { epoch: self.sketch.epoch, opened_at, connections, first })
     }
 }

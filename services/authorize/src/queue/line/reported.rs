@@ -1,16 +1,15 @@
-//! Which places this process has reported as seen in the present slot: a bit for each ticket.
+//! Which places this process has reported as seen in the present slot: a part of the id by ticket.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anteroom_core::queue::{Epoch, Ticket};
+use anteroom_core::queue::{Epoch, PlaceRef, Ticket};
 use arc_swap::ArcSwapOption;
 
-/// Tickets of a page: 64 KiB of bits.
-const TICKETS: u64 = 1 << 19;
-/// Pages of a slot: as many tickets as the bitmaps of Redis reach with the longest line that may be
-/// configured. Places behind that are always reported.
-const PAGES: usize = 128;
+/// Tickets of a page of 64 KiB.
+const TICKETS: u64 = 1 << 15;
+/// Pages of a slot: for 67 million tickets. Places behind that are always reported.
+const PAGES: usize = 2_048;
 /// Calls that end a place are counted apart by ticket, so that few are in each other's way.
 const COUNTERS: usize = 1_024;
 
@@ -19,14 +18,17 @@ const COUNTERS: usize = 1_024;
 pub struct Slot {
     /// Of which life of the queue.
     pub epoch: Epoch,
-    /// Which of its slots.
-    pub number: u64,
+    /// Which of its slots, by the queue time at which it was opened.
+    pub opened_at: u64,
+    /// How many connections to Redis there have been. After a new one Redis may have forgotten what
+    /// was reported.
+    pub connections: u64,
     /// The ticket at the head of the line when this process first heard of the slot.
     pub first: Ticket,
 }
 
 pub struct Reported {
-    present: ArcSwapOption<Bits>,
+    present: ArcSwapOption<Tags>,
     /// How many calls have ended a place.
     ended: [AtomicU64; COUNTERS],
 }
@@ -38,56 +40,61 @@ impl Default for Reported {
 }
 
 /// Made when the first of its tickets is reported.
-type Page = OnceLock<Box<[AtomicU64]>>;
+type Page = OnceLock<Box<[AtomicU16]>>;
 
-/// The places that were reported in one slot.
-struct Bits {
+/// The places that were reported in one slot: for each ticket the [`tag`] of its place, or 0.
+struct Tags {
     slot: Slot,
-    pages: [Page; PAGES],
+    pages: Box<[Page]>,
 }
 
-impl Bits {
+/// A part of the id. If Redis goes back to older data, a ticket is given again, to another place.
+fn tag(of: PlaceRef) -> u16 {
+    u16::from_be_bytes([of.id.0[0], of.id.0[1]]).max(1)
+}
+
+impl Tags {
     fn new(slot: Slot) -> Self {
-        Self { slot, pages: std::array::from_fn(|_| OnceLock::new()) }
+        Self { slot, pages: (0..PAGES).map(|_| OnceLock::new()).collect() }
     }
 
     fn is_of(&self, slot: &Slot) -> bool {
-        (self.slot.epoch, self.slot.number) == (slot.epoch, slot.number)
+        let Slot { epoch, opened_at, connections, first: _ } = self.slot;
+        (epoch, opened_at, connections) == (slot.epoch, slot.opened_at, slot.connections)
     }
 
-    /// The page of a ticket, the word in it, and the bit.
-    fn at(&self, ticket: Ticket) -> Option<(&Page, usize, u64)> {
+    /// The page of a ticket, and where it is in the page.
+    fn at(&self, ticket: Ticket) -> Option<(&Page, usize)> {
         let at = ticket.checked_sub(self.slot.first)?;
         let page = self.pages.get(usize::try_from(at / TICKETS).ok()?)?;
-        let in_page = at % TICKETS;
-        Some((page, usize::try_from(in_page / 64).ok()?, 1 << (in_page % 64)))
+        Some((page, usize::try_from(at % TICKETS).ok()?))
     }
 
-    fn has(&self, ticket: Ticket) -> bool {
-        let Some((page, word, bit)) = self.at(ticket) else { return false };
-        page.get().is_some_and(|page| page[word].load(Ordering::Acquire) & bit != 0)
+    fn has(&self, of: PlaceRef) -> bool {
+        let Some((page, at)) = self.at(of.ticket) else { return false };
+        page.get().is_some_and(|page| page[at].load(Ordering::Acquire) == tag(of))
     }
 
-    fn set(&self, ticket: Ticket) {
-        if let Some((page, word, bit)) = self.at(ticket) {
-            let zeros = || (0..TICKETS / 64).map(|_| AtomicU64::new(0)).collect();
-            page.get_or_init(zeros)[word].fetch_or(bit, Ordering::AcqRel);
+    fn set(&self, of: PlaceRef) {
+        if let Some((page, at)) = self.at(of.ticket) {
+            let zeros = || (0..TICKETS).map(|_| AtomicU16::new(0)).collect();
+            page.get_or_init(zeros)[at].store(tag(of), Ordering::Release);
         }
     }
 
     fn clear(&self, ticket: Ticket) {
-        if let Some((page, word, bit)) = self.at(ticket)
+        if let Some((page, at)) = self.at(ticket)
             && let Some(page) = page.get()
         {
-            page[word].fetch_and(!bit, Ordering::AcqRel);
+            page[at].store(0, Ordering::Release);
         }
     }
 }
 
 /// A poll before it is reported.
 pub struct Mark {
-    bits: Arc<Bits>,
-    ticket: Ticket,
+    tags: Arc<Tags>,
+    of: PlaceRef,
     /// How many calls had ended a place before.
     ended: u64,
 }
@@ -95,48 +102,50 @@ pub struct Mark {
 impl Mark {
     /// Whether the place was reported in the slot.
     pub fn is_reported(&self) -> bool {
-        self.bits.has(self.ticket)
+        self.tags.has(self.of)
     }
 }
 
 impl Reported {
     /// Begins a poll in a slot.
-    pub fn begin(&self, slot: Slot, ticket: Ticket) -> Mark {
-        let ended = self.ended(ticket).load(Ordering::Acquire);
-        Mark { bits: self.of(slot), ticket, ended }
+    pub fn begin(&self, slot: Slot, of: PlaceRef) -> Mark {
+        let ended = self.ended(of.ticket).load(Ordering::Acquire);
+        Mark { tags: self.of(slot), of, ended }
     }
 
-    /// The bits of a slot. Where it is a new one, those of the slot before are dropped.
-    fn of(&self, slot: Slot) -> Arc<Bits> {
+    /// What was reported in a slot. Where it is a new one, the slot before is dropped.
+    fn of(&self, slot: Slot) -> Arc<Tags> {
         let present = self.present.load_full();
-        if let Some(bits) = present.filter(|bits| bits.is_of(&slot)) {
-            return bits;
+        if let Some(tags) = present.filter(|tags| tags.is_of(&slot)) {
+            return tags;
         }
-        let new = Arc::new(Bits::new(slot));
+        let new = Arc::new(Tags::new(slot));
         let before = self.present.rcu(|present| match present {
             Some(present) if present.is_of(&slot) => present.clone(),
             _ => new.clone(),
         });
-        before.filter(|bits| bits.is_of(&slot)).unwrap_or(new)
+        before.filter(|tags| tags.is_of(&slot)).unwrap_or(new)
     }
 
-    /// Redis has seen the visitor in a slot: its later polls need no report.
+    /// Redis has seen the visitor in a slot, named as in [`Slot::opened_at`]: its later polls need
+    /// no report.
     pub fn confirm(&self, mark: &Mark, slot: u64) {
-        if mark.bits.slot.number != slot {
+        let Mark { tags, of, ended } = mark;
+        if tags.slot.opened_at != slot {
             return;
         }
-        mark.bits.set(mark.ticket);
-        // The place may have ended after Redis saw the visitor, and before the bit was set.
-        if self.ended(mark.ticket).load(Ordering::Acquire) != mark.ended {
-            mark.bits.clear(mark.ticket);
+        tags.set(*of);
+        // The place may have ended after Redis saw the visitor, and before this was noted.
+        if self.ended(of.ticket).load(Ordering::Acquire) != *ended {
+            tags.clear(of.ticket);
         }
     }
 
     /// A call has ended the place, or may have.
     pub fn forget(&self, ticket: Ticket) {
         self.ended(ticket).fetch_add(1, Ordering::AcqRel);
-        if let Some(bits) = self.present.load().as_deref() {
-            bits.clear(ticket);
+        if let Some(tags) = self.present.load().as_deref() {
+            tags.clear(ticket);
         }
     }
 
@@ -147,20 +156,26 @@ impl Reported {
 
 #[cfg(test)]
 mod tests {
+    use anteroom_core::queue::PlaceId;
+
     use super::*;
 
     const FIRST: Ticket = 1_000;
 
-    fn slot(number: u64) -> Slot {
-        Slot { epoch: Epoch([7; 8]), number, first: FIRST }
+    fn slot(opened_at: u64) -> Slot {
+        Slot { epoch: Epoch([7; 8]), opened_at, connections: 1, first: FIRST }
+    }
+
+    fn place(ticket: Ticket) -> PlaceRef {
+        PlaceRef { epoch: Epoch([7; 8]), id: PlaceId([5; 14]), ticket }
     }
 
     /// A poll that Redis confirms in a slot; whether the next one in `next` needs no report.
     fn is_reported(reported: &Reported, ticket: Ticket, seen_in: u64, next: Slot) -> bool {
-        let mark = reported.begin(slot(1), ticket);
+        let mark = reported.begin(slot(1), place(ticket));
         assert!(!mark.is_reported());
         reported.confirm(&mark, seen_in);
-        reported.begin(next, ticket).is_reported()
+        reported.begin(next, place(ticket)).is_reported()
     }
 
     #[test]
@@ -168,11 +183,21 @@ mod tests {
         let reported = Reported::default();
         assert!(is_reported(&reported, FIRST, 1, slot(1)));
         assert!(is_reported(&reported, FIRST + 3 * TICKETS + 5, 1, slot(1)));
-        assert!(!reported.begin(slot(1), FIRST + 1).is_reported());
-        assert!(!reported.begin(slot(2), FIRST).is_reported(), "another slot");
+        assert!(!reported.begin(slot(1), place(FIRST + 1)).is_reported());
+        assert!(!reported.begin(slot(2), place(FIRST)).is_reported(), "another slot");
         let reset = Slot { epoch: Epoch([8; 8]), ..slot(1) };
         assert!(!is_reported(&Reported::default(), FIRST, 1, reset), "another life of the queue");
+        let connected = Slot { connections: 2, ..slot(1) };
+        assert!(!is_reported(&Reported::default(), FIRST, 1, connected), "older data, perhaps");
         assert!(!is_reported(&Reported::default(), FIRST, 2, slot(1)), "seen in another slot");
+    }
+
+    #[test]
+    fn promise_06_a_report_is_of_one_place_if_its_ticket_was_given_twice() {
+        let reported = Reported::default();
+        assert!(is_reported(&reported, FIRST, 1, slot(1)));
+        let lost = PlaceRef { id: PlaceId([6; 14]), ..place(FIRST) };
+        assert!(!reported.begin(slot(1), lost).is_reported());
     }
 
     #[test]
@@ -188,11 +213,11 @@ mod tests {
         let reported = Reported::default();
         assert!(is_reported(&reported, FIRST, 1, slot(1)));
         reported.forget(FIRST);
-        let mark = reported.begin(slot(1), FIRST);
+        let mark = reported.begin(slot(1), place(FIRST));
         assert!(!mark.is_reported(), "it ended after the report");
         // It ends while the report is on its way.
         reported.forget(FIRST);
         reported.confirm(&mark, 1);
-        assert!(!reported.begin(slot(1), FIRST).is_reported());
+        assert!(!reported.begin(slot(1), place(FIRST)).is_reported());
     }
 }

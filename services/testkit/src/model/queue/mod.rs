@@ -178,9 +178,9 @@ impl Queue {
         self.now
     }
 
-    /// The number of the slot in which visitors are seen; 0 before the first.
+    /// When the slot was opened in which visitors are seen; 0 before the first.
     pub fn slot(&self) -> u64 {
-        self.slots_opened
+        self.slot_at
     }
 
     /// Places waiting and present.

@@ -124,7 +124,7 @@ impl Queue {
         places.iter().map(seen).collect()
     }
 
-    /// The line in outline, after visitors were heard: the slot in which they are seen, and of each
+    /// The line in outline, after visitors were heard: their slot, as [`Queue::slot`], and of each
     /// ticket from the head to the end of the line its position, and how many are promoted before.
     pub fn sketch(&mut self, wall: u64, heard: bool) -> (u64, Vec<(u64, u64, u64)>) {
         self.read_clock(wall);
@@ -136,7 +136,7 @@ impl Queue {
         };
         let places = self.line.iter().filter_map(waits);
         let shown = places.map(|ticket| (ticket, self.position(ticket), self.before(ticket)));
-        (self.slots_opened, shown.collect())
+        (self.slot(), shown.collect())
     }
 
     /// A claim, or an authorize that renews when it is worth it.
