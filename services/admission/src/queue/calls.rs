@@ -151,10 +151,7 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
 /// Also the heartbeat: poll after `poll_after_ms`. Never enters: call `claim` for that.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token", tag = "visitors",
-    params(("x-anteroom-position" = Option<u64>, Header,
-        minimum = 0, maximum = 9_007_199_254_740_991_u64,
-        description = "the `position` of your last answer with this ticket: the new one is never \
-            above it")),
+    params(("x-anteroom-position" = Option<u64>, Header)),
     security(("token" = []), ("cookie" = [])),
     responses((status = 200, description = "the place", body = PlaceView<'static>), HolderProblems),
 )]

@@ -94,6 +94,10 @@ impl Routes for QueueState {
                 "at least 128 random bits, made before the join; keep it as secret as the token",
                 text("^[!-~]{22,128}$"),
             ),
+            "x-anteroom-position" => (
+                "the `position` of your last answer with this ticket: the new one is never above it",
+                number(0, MAX_TICKET),
+            ),
             "ticket" => ("the ticket number", number(1, MAX_TICKET)),
             "state" => ("only places in this state", one_of(Status::ALL.map(Status::name))),
             "after" => (
