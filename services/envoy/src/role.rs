@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anteroom_authorize::queue::revocations;
+use anteroom_authorize::queue::{refresh, revocations::Revoked};
 use anteroom_authorize::snapshots;
 use anteroom_config::Config;
 use anteroom_core::store::Store;
@@ -128,7 +128,7 @@ async fn read_queues(
             async move { snapshots::keep(&app.process.store, || app.queue(&name)).await }.boxed()
         }),
         keep("queue_revocations", |app, name| {
-            async move { revocations::keep(|| app.queue(&name)).await }.boxed()
+            async move { refresh::keep::<Revoked>(|| app.queue(&name)).await }.boxed()
         }),
     );
 }

@@ -4,7 +4,7 @@ use anteroom_authorize::Code;
 use anteroom_authorize::callers::cookies::Cookies;
 use anteroom_authorize::queue::metrics::QueueFamilies;
 use anteroom_authorize::queue::state::{QueueContext, QueueState};
-use anteroom_authorize::queue::{line, revocations};
+use anteroom_authorize::queue::{line::Sketches, refresh, revocations::Revoked};
 use anteroom_config::QueueConfig;
 use anteroom_core::queue::Queue;
 
@@ -37,10 +37,10 @@ impl Entity for QueueState {
     fn spawn(tasks: &Tasks<'_>) {
         tasks.snapshots::<Self>();
         tasks.keep::<Self, _>("queue_revocations".to_owned(), |app, name, stop| async move {
-            stop.run_until_cancelled(revocations::keep(|| app.queue(&name))).await;
+            stop.run_until_cancelled(refresh::keep::<Revoked>(|| app.queue(&name))).await;
         });
         tasks.keep::<Self, _>("queue_line".to_owned(), |app, name, stop| async move {
-            stop.run_until_cancelled(line::keep(|| app.queue(&name))).await;
+            stop.run_until_cancelled(refresh::keep::<Sketches>(|| app.queue(&name))).await;
         });
     }
 }

@@ -6,6 +6,7 @@ pub mod gate;
 pub mod latest;
 pub mod line;
 pub mod metrics;
+pub mod refresh;
 pub mod return_to;
 pub mod revocations;
 pub mod state;

@@ -20,15 +20,14 @@ mod shard;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{PlaceRef, Revocations, Ticket};
-use tokio::sync::Notify;
 
 use self::reading::Readings;
 use self::shard::{ActivePlace, CacheShard, Local};
+use super::refresh::InUse;
 
 /// Calls about different places seldom wait for each other.
 const SHARDS: usize = 64;
@@ -43,8 +42,7 @@ const LATE: Duration = Duration::from_secs(2);
 pub struct ActiveCache {
     shards: [Mutex<CacheShard>; SHARDS],
     readings: Readings,
-    used: AtomicBool,
-    wake: Notify,
+    in_use: InUse,
 }
 
 impl Default for ActiveCache {
@@ -52,8 +50,7 @@ impl Default for ActiveCache {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             readings: Readings::default(),
-            used: AtomicBool::new(false),
-            wake: Notify::new(),
+            in_use: InUse::default(),
         }
     }
 }
@@ -93,13 +90,13 @@ impl ActiveCache {
         if age >= FRESH {
             return None;
         }
-        self.in_use();
+        self.in_use.note();
         local.left(reading.queue_time_us + micros(age))
     }
 
     /// To be taken just before a call about a place.
     pub fn basis(&self) -> Basis {
-        self.in_use();
+        self.in_use.note();
         self.basis_at(Instant::now())
     }
 
@@ -204,25 +201,9 @@ impl ActiveCache {
         self.readings.lose();
     }
 
-    /// A request needs the cache of this queue: readings are worth their cost.
-    fn in_use(&self) {
-        // Seldom written, so that the processors do not fight for it.
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
-            self.wake.notify_one();
-        }
-    }
-
-    /// Whether a request needed the cache since the last call of this.
-    pub fn was_used(&self) -> bool {
-        self.used.swap(false, Ordering::Relaxed)
-    }
-
-    /// Waits until a request needs the cache.
-    pub async fn is_needed(&self) {
-        while !self.used.load(Ordering::Relaxed) {
-            self.wake.notified().await;
-        }
+    /// Whether requests need the cache.
+    pub fn in_use(&self) -> &InUse {
+        &self.in_use
     }
 
     fn shard(&self, place: PlaceRef) -> MutexGuard<'_, CacheShard> {

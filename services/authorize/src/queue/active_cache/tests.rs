@@ -313,11 +313,13 @@ fn the_table_is_bounded_and_makes_room_for_the_living() {
 #[tokio::test]
 async fn a_request_wakes_the_reader() {
     let cache = ActiveCache::default();
-    assert!(!cache.was_used());
-    let waits = tokio::time::timeout(ms(20), cache.is_needed());
+    assert!(!cache.in_use().was_noted());
+    let waits = tokio::time::timeout(ms(20), cache.in_use().until_noted());
     assert!(waits.await.is_err(), "no request needs it");
     let (needed, basis) =
-        tokio::join!(tokio::time::timeout(MINUTE, cache.is_needed()), async { cache.basis() });
+        tokio::join!(tokio::time::timeout(MINUTE, cache.in_use().until_noted()), async {
+            cache.basis()
+        });
     assert!(needed.is_ok() && !basis.is_local());
-    assert!(cache.was_used() && !cache.was_used());
+    assert!(cache.in_use().was_noted() && !cache.in_use().was_noted());
 }

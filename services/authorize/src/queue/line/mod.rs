@@ -1,8 +1,8 @@
 //! What this process knows of the line, from which it answers polls without Redis: with the rule
 //! `local_answers`.
 //!
-//! Once a second a [`Sketch`] of the line is read ([`keep`]). A poll is answered from it while all
-//! of this holds; else Redis answers:
+//! Once a second a [`Sketch`] of the line is read ([`Sketches`]). A poll is answered from it while
+//! all of this holds; else Redis answers:
 //!
 //! - the sketch was requested less than 2 s ago, and is of the epoch of the place;
 //! - the place has been in line since its join, behind the places that can be promoted before the
@@ -11,8 +11,8 @@
 //!   it is in line. The first poll in a slot reports it ([`Poll::Unreported`]). So a leave or an
 //!   eviction through another process shows within a slot.
 
-mod keep;
 mod reported;
+mod sketches;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Place, PlaceRef, Sketch, Ticket};
 use arc_swap::ArcSwapOption;
-use tokio::sync::Notify;
 
-pub use self::keep::keep;
 use self::reported::{Mark, Reported, Slot};
+pub use self::sketches::Sketches;
+use super::refresh::InUse;
 
 /// So old a sketch may be.
 const FRESH: Duration = Duration::from_secs(2);
@@ -35,11 +35,9 @@ pub struct Line {
     reported: Reported,
     /// Visitors were answered from the sketch since it was read.
     polled: AtomicBool,
-    /// Visitors have polled since this was last read.
-    used: AtomicBool,
+    in_use: InUse,
     /// How often all that was known was lost.
     losses: AtomicU64,
-    wake: Notify,
 }
 
 struct SeenLine {
@@ -67,7 +65,7 @@ impl Line {
     /// What this process can do for a poll, if the places up to this position can be promoted
     /// before the sketch after the next, and after so many connections to Redis.
     pub fn poll(&self, of: PlaceRef, front: u64, connections: u64) -> Poll {
-        self.in_use();
+        self.in_use.note();
         let seen = self.seen.load();
         let Some(seen) = seen.as_deref() else { return Poll::Unknown };
         let (sketch, Some(slot)) = (&seen.sketch, seen.slot(connections)) else {
@@ -124,20 +122,6 @@ impl Line {
     fn heard(&self) {
         if !self.polled.load(Ordering::Relaxed) {
             self.polled.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn in_use(&self) {
-        if !self.used.load(Ordering::Relaxed) {
-            self.used.store(true, Ordering::Relaxed);
-            self.wake.notify_one();
-        }
-    }
-
-    /// Waits until a visitor polls.
-    async fn is_needed(&self) {
-        while !self.used.load(Ordering::Relaxed) {
-            self.wake.notified().await;
         }
     }
 }

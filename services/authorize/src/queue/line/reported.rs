@@ -1,4 +1,5 @@
-//! Which places this process has reported as seen in the present slot: a part of the id by ticket.
+//! Which places this process has reported as seen in the present slot: for each ticket a part of
+//! the id of its place.
 
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,9 +17,9 @@ const COUNTERS: usize = 1_024;
 /// A slot in which visitors are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Of which life of the queue.
+    /// The epoch of the queue.
     pub epoch: Epoch,
-    /// Which of its slots, by the queue time at which it was opened.
+    /// When it was opened, in queue time: no two slots have the same.
     pub opened_at: u64,
     /// How many connections to Redis there have been. After a new one Redis may have forgotten what
     /// was reported.
@@ -186,7 +187,7 @@ mod tests {
         assert!(!reported.begin(slot(1), place(FIRST + 1)).is_reported());
         assert!(!reported.begin(slot(2), place(FIRST)).is_reported(), "another slot");
         let reset = Slot { epoch: Epoch([8; 8]), ..slot(1) };
-        assert!(!is_reported(&Reported::default(), FIRST, 1, reset), "another life of the queue");
+        assert!(!is_reported(&Reported::default(), FIRST, 1, reset), "another epoch");
         let connected = Slot { connections: 2, ..slot(1) };
         assert!(!is_reported(&Reported::default(), FIRST, 1, connected), "older data, perhaps");
         assert!(!is_reported(&Reported::default(), FIRST, 2, slot(1)), "seen in another slot");
