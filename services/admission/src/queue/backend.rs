@@ -60,7 +60,7 @@ pub async fn join(
     let visitor_id = visitor_id.visitor_id()?;
     let id = PlaceId::of_visitor(queue.name(), &visitor_id);
     let joined = visits::join(&queue, id, JoinedFrom::default(), || true).await?;
-    let mut view = joined_view(&queue, &joined, None);
+    let mut view = joined_view(&queue, &joined);
     view.token = Some(joined.token(&app.process, &queue, Some(visitor_id)));
     Ok(view.response(if joined.created { StatusCode::CREATED } else { StatusCode::OK }))
 }

@@ -135,7 +135,7 @@ fn identified(app: &App, queue: &QueueState, assertion: &str) -> Result<String, 
 
 fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<Response, Problem> {
     let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut view = joined_view(&visitor.queue, joined, visitor.last_position);
+    let mut view = joined_view(&visitor.queue, joined);
     if visitor.is_browser {
         let mut response = view.response(status);
         response.headers_mut().append(SET_COOKIE, visitor.cookie(&token)?);

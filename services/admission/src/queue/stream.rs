@@ -1,9 +1,9 @@
 //! `GET …/token/events`: the place as Server-Sent Events.
 //!
-//! Each event is a poll, which is also the heartbeat: after `poll_after_ms`, at
-//! least every 15 s, and at once after a call of this process that changed the place. A place has
-//! two streams at most; a third ends the oldest with an event `replaced`, so that its page polls
-//! instead of reconnecting. Past the most streams of the process, or of one address, the answer is
+//! Each event is a poll, which is also the heartbeat: after `poll_after_ms`, at least every 15 s,
+//! and at once after a call of this process that changed the place. A place has two streams at
+//! most; a third ends the oldest with an event `replaced`, so that its page polls instead of
+//! reconnecting. Past the most streams of the process, or of one address, the answer is
 //! 204: a browser does not reconnect after that either.
 
 use std::convert::Infallible;
@@ -41,6 +41,7 @@ const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
 /// too many streams, the answer is 204: poll instead.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/token/events", tag = "visitors",
+    params(("x-anteroom-position" = Option<u64>, Header)),
     security(("token" = []), ("cookie" = [])),
     responses(
         (status = 200, description = "the stream", body = String,

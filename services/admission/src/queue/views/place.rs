@@ -177,14 +177,8 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
 }
 
 /// The place that a join gave: a new one must be polled soon for the first time.
-pub fn joined_view<'a>(
-    queue: &'a QueueState,
-    joined: &Joined,
-    last_position: Option<u64>,
-) -> PlaceView<'a> {
-    // A new place has another ticket.
-    let last_position = last_position.filter(|_| !joined.created);
-    let mut view = view(queue, &joined.place.clone().at_most(last_position));
+pub fn joined_view<'a>(queue: &'a QueueState, joined: &Joined) -> PlaceView<'a> {
+    let mut view = view(queue, &joined.place);
     if joined.created {
         let first_poll_ttl = queue.in_force(|rules| rules.first_poll_ttl);
         view.keep_ms = view.keep_ms.map(|keep| keep.min(millis(first_poll_ttl)));
