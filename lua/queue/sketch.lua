@@ -1,4 +1,5 @@
--- queue.sketch: a line in outline: the tickets at its first ranks, then at ranks that grow by 3 %.
+-- queue.sketch: a line in outline: the tickets at its first ranks, then at every rank that is 3 % of
+-- its rank further. Equal steps in a row compress well on the board.
 -- Reports that visitors have polled whom the caller answered by itself since its last call.
 -- Uses: lib/store lib/entity meta state held presence seen outcomes shown waits
 -- KEYS: meta waiting returned away held seen:{0-4}
@@ -6,13 +7,13 @@
 --       (heard: 1 if visitors have polled; line: 0 those in line since their join, 1 the returned;
 --       from: the first rank, 0 = next)
 -- Reply: OK, epoch, outline (doubles: when the slot was opened in which visitors are seen, in µs
---        of queue time, 0 none; local_answers; how many have returned; the length of the line; the
---        rank to go on from, 0 none; then rank and ticket of each point); and what waits follow
---        from (lib/waits.lua); or NO_RULES
+--        of queue time, 0 none; local_answers; what is left of a check-in period, in µs; how many
+--        have returned; the length of the line; the rank to go on from, 0 none; then rank and
+--        ticket of each point); and what waits follow from (lib/waits.lua); or NO_RULES
 -- Codes: OK NO_RULES
 
 -- A call is well below a millisecond with ten million in line.
-local EXACT, MOST_POINTS = 64, 192
+local EXACT, MOST_POINTS, EQUAL_STEPS = 64, 256, 8
 
 if not load_meta(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
@@ -27,17 +28,21 @@ local function point(at, ticket)
   used = used + 2
 end
 
-out[1], out[2], out[3], out[4] = m.slot_at or 0, m.local_answers or 0, returned, length
-used = 5
+out[1], out[2], out[3] = m.slot_at or 0, m.local_answers or 0, check_in_left()
+out[4], out[5] = returned, length
+used = 6
 if rank == 0 then
   local first = call('ZRANGE', line, 0, EXACT - 1, 'WITHSCORES')
   for i = 2, #first, 2 do point(i / 2 - 1, first[i]) end
   rank = EXACT
 end
+local step, steps = 0, 0
 while rank < length and used < 2 * MOST_POINTS do
   point(rank, call('ZRANGE', line, rank, rank, 'WITHSCORES')[2])
+  if steps % EQUAL_STEPS == 0 then step = math.floor(rank * 0.03) + 1 end
+  steps = steps + 1
   -- The last place is a point.
-  rank = rank < length - 1 and math.min(math.floor(rank * 1.03) + 1, length - 1) or length
+  rank = rank < length - 1 and math.min(rank + step, length - 1) or length
 end
-out[5] = rank < length and rank or 0
+out[6] = rank < length and rank or 0
 return reply_with_waits(promotes)

@@ -55,6 +55,9 @@ pub struct QueueConfig {
     /// Whether `return_to` keeps the query.
     #[serde(deserialize_with = "parse::flag")]
     pub return_query: bool,
+    /// Whether the board is public.
+    #[serde(deserialize_with = "parse::flag")]
+    pub board: bool,
     /// Whether authorize lets CORS preflights through.
     #[serde(deserialize_with = "parse::flag")]
     pub pass_preflight: bool,

@@ -2,11 +2,12 @@
 
 use std::io::Write as _;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
+use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http::HeaderMap;
-use http::header::ACCEPT_ENCODING;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, VARY};
+use http::{HeaderMap, HeaderValue};
 
 /// Nothing if it fails, which a write into memory does not.
 pub fn gzip(content: &[u8]) -> Option<Bytes> {
@@ -15,8 +16,20 @@ pub fn gzip(content: &[u8]) -> Option<Bytes> {
     encoder.finish().ok().map(Bytes::from)
 }
 
+/// An answer with one of these bodies: the compressed one if there is one and the client takes it.
+pub fn encoded(headers: &HeaderMap, plain: &Bytes, gzip: Option<&Bytes>) -> Response {
+    let gzip = gzip.filter(|_| takes_gzip(headers));
+    let mut response = Response::new(Body::from(gzip.unwrap_or(plain).clone()));
+    let head = response.headers_mut();
+    head.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if gzip.is_some() {
+        head.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
 /// Whether the client takes gzip (RFC 9110, 12.5.3): named, or else by `*`, with a weight above 0.
-pub fn takes_gzip(headers: &HeaderMap) -> bool {
+fn takes_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     let (mut named, mut any) = (None, None);
     for coding in lines.flat_map(|line| line.split(',')) {

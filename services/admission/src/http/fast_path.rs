@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn exactly_the_calls_of_the_table_are_recognised() {
-        let (authorize, place, join) = (Some(0), Some(1), Some(2));
+        let (authorize, place, join, board) = (Some(0), Some(1), Some(2), Some(3));
         let (outcomes, permits) = (Some(2), Some(3));
         let of_service = [SERVICE, LimitState::HOT.service, BreakerState::HOT.service].concat();
         for (method, path, public, service) in [
@@ -162,6 +162,7 @@ mod tests {
             (Method::POST, "/v1/queues/a/authorize", authorize, None),
             (Method::GET, "/v1/queues/a/token", place, None),
             (Method::POST, "/v1/queues/a/tokens", join, Some(0)),
+            (Method::GET, "/v1/queues/a/board", board, None),
             (Method::DELETE, "/v1/queues/a/token", None, None),
             (Method::GET, "/v1/queues/a/tokens", None, None),
             (Method::GET, "/v1/queues/a/authorize/", None, None),

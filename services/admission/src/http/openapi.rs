@@ -5,11 +5,11 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get};
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, VARY};
+use http::header::{CONTENT_TYPE, HeaderMap};
 use utoipa::openapi::OpenApi;
 
 use super::document;
-use super::encoding::{gzip, takes_gzip};
+use super::encoding::{encoded, gzip};
 use crate::app::App;
 
 /// Where it is.
@@ -34,9 +34,5 @@ pub fn route(document: &OpenApi) -> MethodRouter<Arc<App>> {
 }
 
 fn answer(headers: &HeaderMap, json: &Bytes, gzip: Option<&Bytes>) -> Response {
-    let head = [(CONTENT_TYPE, "application/json"), (VARY, "accept-encoding")];
-    match gzip.filter(|_| takes_gzip(headers)) {
-        Some(gzip) => (head, [(CONTENT_ENCODING, "gzip")], gzip.clone()).into_response(),
-        None => (head, json.clone()).into_response(),
-    }
+    ([(CONTENT_TYPE, "application/json")], encoded(headers, json, gzip)).into_response()
 }

@@ -19,11 +19,17 @@ pub enum RouteStyle {
     Api,
     /// For gateways, which know 200, 401 and 403 only.
     Gate,
+    /// As `Api`, and the answer is the same for all: each page may read it, and a cache needs no
+    /// copy for each.
+    Shared,
 }
 
 impl RouteInfo {
     /// A route of the gateway check.
     pub const GATE: Self = Self { style: RouteStyle::Gate, timeout: None };
+
+    /// A route whose answer any cache can serve.
+    pub const SHARED: Self = Self { style: RouteStyle::Shared, timeout: None };
 
     /// Whether gateways call it.
     pub fn is_gate(&self) -> bool {

@@ -11,7 +11,6 @@ use axum::response::Response;
 use super::problems::GateProblems;
 use crate::app::App;
 use crate::http::extract::Peer;
-use crate::http::route::RouteInfo;
 use crate::queue::QueueState;
 
 /// Where a gateway asks that says the original path in a header, if at all.
@@ -22,8 +21,6 @@ pub const BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
 pub const BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
 /// All of them, as the router has them: the document has a form of its own for the second, and
 /// leaves out the third.
-pub const ROUTES: &[(&str, RouteInfo)] =
-    &[(PLAIN, RouteInfo::GATE), (BEHIND, RouteInfo::GATE), (BEHIND_ROOT, RouteInfo::GATE)];
 
 /// Authorize a request of a visitor.
 ///

@@ -12,9 +12,11 @@ use http::Method;
 use http::request::Parts;
 
 use super::authorize::response;
+use super::board::{self, BOARD};
 use super::caller::ByVisitor;
 use super::{authorize as check, backend, calls};
 use crate::app::App;
+use crate::http::extract::At;
 use crate::http::fast_path::{HotCall, HotRoute};
 use crate::http::shell::{Handled, ResponseFuture};
 use crate::queue::QueueState;
@@ -27,6 +29,7 @@ pub const PUBLIC: &[HotRoute] = &[
     HotRoute { method: None, template: check::PLAIN, handler: authorize },
     HotRoute { method: Some(Method::GET), template: TOKEN, handler: place },
     HotRoute { method: Some(Method::POST), template: TOKENS, handler: join },
+    HotRoute { method: Some(Method::GET), template: BOARD, handler: board },
 ];
 
 /// Those of backends.
@@ -61,6 +64,17 @@ fn join(call: HotCall<'_>) -> ResponseFuture {
     for_visitor(call, |visitor, request| {
         let (Parts { headers, .. }, body) = request.into_parts();
         calls::join(app, ByVisitor(visitor), headers, body)
+    })
+}
+
+fn board(call: HotCall<'_>) -> ResponseFuture {
+    let app = call.app().clone();
+    call.answer(|request| match app.at::<QueueState>(request.uri().path()) {
+        Ok(queue) => {
+            let (Parts { headers, .. }, _body) = request.into_parts();
+            Handled::Pending(board::board(At(queue), headers).map(answered))
+        }
+        Err(problem) => Handled::Ready(problem.into_response()),
     })
 }
 

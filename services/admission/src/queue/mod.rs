@@ -2,6 +2,7 @@
 
 pub mod authorize;
 pub mod backend;
+pub mod board;
 pub mod caller;
 pub mod calls;
 pub mod hot;
@@ -33,7 +34,12 @@ pub use anteroom_authorize::queue::QueueState;
 
 impl Routes for QueueState {
     const HOT: Hot = Hot { public: hot::PUBLIC, service: hot::SERVICE };
-    const INFO: &[(&str, RouteInfo)] = authorize::ROUTES;
+    const INFO: &[(&str, RouteInfo)] = &[
+        (authorize::PLAIN, RouteInfo::GATE),
+        (authorize::BEHIND, RouteInfo::GATE),
+        (authorize::BEHIND_ROOT, RouteInfo::GATE),
+        (board::BOARD, RouteInfo::SHARED),
+    ];
     const MAY_BE_EMPTY: &[&str] = &["join", "join_by_form", "override_rules"];
 
     fn public() -> OpenApiRouter<Arc<App>> {
@@ -44,6 +50,7 @@ impl Routes for QueueState {
             .routes(routes!(calls::claim))
             .routes(routes!(calls::renew))
             .routes(routes!(calls::state))
+            .routes(routes!(board::board))
             .routes(routes!(waiting_page::page, waiting_page::join))
             .routes(routes!(waiting_page::asset))
             .route(authorize::PLAIN, any(authorize::authorize))

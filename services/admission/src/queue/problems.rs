@@ -29,6 +29,8 @@ problems! {
     LeaveProblems of Code::UNKNOWN_QUEUE: TOKEN, &[Code::ORIGIN_REFUSED, Code::SLOW_DOWN];
     /// Refusals to who reads a queue.
     QueueProblems of Code::UNKNOWN_QUEUE:;
+    /// Refusals to who reads a board.
+    BoardProblems of Code::UNKNOWN_QUEUE: &[Code::NOT_FOUND];
     /// Refusals of a join on a visitor's behalf.
     BackendJoinProblems of Code::UNKNOWN_QUEUE: CALLER, BODY, VALUE,
         &[Code::QUEUE_FULL, Code::QUEUE_CLOSED];

@@ -15,12 +15,17 @@ impl Answer {
     /// Reads an answer of the public or the service port and checks what all of them have in
     /// common; the answer to a HEAD has no body.
     pub async fn of(response: reqwest::Response, is_head: bool) -> Self {
+        let is_board = response.url().path().ends_with("/board");
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.expect("a body");
         let answer = Self { status, headers, text };
-        // Files of the waiting page are sandboxed, and alone may be kept.
+        // Files of the waiting page are sandboxed; they and the board alone may be kept.
         let is_file = answer.header("content-security-policy") == "default-src 'none'; sandbox";
-        let kept = if is_file { "public, max-age=31536000, immutable" } else { "no-store" };
+        let kept = match status {
+            _ if is_file => "public, max-age=31536000, immutable",
+            200 | 304 if is_board => "public, max-age=1, stale-while-revalidate=5",
+            _ => "no-store",
+        };
         assert_eq!(answer.header("cache-control"), kept, "{:?}", answer.headers);
         assert!(!answer.header("x-request-id").is_empty(), "{answer:?}");
         if is_head {

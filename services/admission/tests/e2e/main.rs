@@ -4,6 +4,7 @@
 mod admin;
 mod answer;
 mod bad_input;
+mod board;
 mod contract;
 mod drain;
 mod ended_places;

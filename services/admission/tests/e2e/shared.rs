@@ -13,7 +13,7 @@ use anteroom_testkit::{Anteroom, Redis};
 use tokio::sync::OnceCell;
 
 use crate::{
-    admin, events, gate_joins, gone_tokens, journey,
+    admin, board, events, gate_joins, gone_tokens, journey,
     key::key,
     limit_checks, limits, local_answers, local_places, metrics, openapi, pools,
     room::{ONE, PATIENT, SECRETS},
@@ -32,9 +32,10 @@ pub const OPS: &str = "ark1.the-key-of-an-operator";
 pub const SHOP: &str = "ark1.the-key-of-a-backend";
 
 /// The sections that tests take, and how many tests take each.
-const SECTIONS: [(&str, usize); 25] = [
+const SECTIONS: [(&str, usize); 26] = [
     (ONE, 40),
     (admin::LATER, 1),
+    (board::LINE, 4),
     (gone_tokens::QUEUE, 5),
     (gone_tokens::SHORT, 1),
     (gone_tokens::SLOW, 1),

@@ -6,7 +6,8 @@
 //! it carries neither header. Calls with a token in a header need no such proof: no other site
 //! knows the token.
 //!
-//! `allowed_origins` is also who may read our answers (CORS), always by name, never `*`.
+//! `allowed_origins` is also who may read our answers (CORS), by name, except for what is the same for
+//! all visitors and has no secret.
 
 use http::Method;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -85,7 +86,7 @@ impl Origins {
         } else if !headers.is_empty() {
             headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
         }
-        Some(Cors { headers, is_preflight })
+        Some(Cors { headers, is_preflight, varies: true })
     }
 }
 
@@ -95,14 +96,24 @@ pub struct Cors {
     headers: HeaderMap,
     /// Whether the request is the preflight of an allowed origin. Its whole answer is 204.
     pub is_preflight: bool,
+    /// Whether it depends on the origin.
+    varies: bool,
 }
 
 impl Cors {
+    /// Each page may read the answer, without credentials: it is not of one visitor.
+    pub fn any() -> Self {
+        let any = (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        Self { headers: HeaderMap::from_iter([any]), is_preflight: false, varies: false }
+    }
+
     /// Says who may read the answer.
     pub fn mark(self, answer: &mut HeaderMap) {
         answer.extend(self.headers);
-        // On every answer, also to requests without an Origin: a cache must not mix them up.
-        answer.append(header::VARY, HeaderValue::from_static("origin"));
+        if self.varies {
+            // Also without an Origin: a cache must not mix them up.
+            answer.append(header::VARY, HeaderValue::from_static("origin"));
+        }
     }
 }
 

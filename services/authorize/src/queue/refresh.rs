@@ -1,5 +1,5 @@
-//! What this process reads again and again of a queue with the rule `local_answers`, while there
-//! are requests. A queue without requests, or without the rule, costs Redis nothing.
+//! What this process reads again and again of a queue while there are requests: with the rule
+//! `local_answers`, or for the board. A queue without requests costs Redis nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +22,11 @@ pub trait Refreshed {
     /// Readings go on for so long after the last request.
     const REST_AFTER: Duration;
 
+    /// Whether answers are made from it: with the rule.
+    fn is_needed(queue: &QueueState) -> bool {
+        queue.latest.local_answers()
+    }
+
     /// Whether there are requests.
     fn in_use(queue: &QueueState) -> &InUse;
 
@@ -36,7 +41,7 @@ pub trait Refreshed {
 pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
     let mut rest_at = Instant::now();
     while let Some(queue) = find() {
-        if !queue.latest.local_answers() {
+        if !R::is_needed(&queue) {
             R::lose(&queue);
             tokio::time::sleep(RULE_EVERY).await;
             continue;

@@ -40,7 +40,7 @@ const PROMISED: [(&str, &str); 14] = [
     (
         "queues.*",
         "capacity batch interval pace claim_ttl session_ttl session_max unproven_ttl \
-         renew_on_authorize local_answers idle_ttl keep_ttl first_poll_ttl max_waiting joins_at \
+         renew_on_authorize local_answers board idle_ttl keep_ttl first_poll_ttl max_waiting joins_at \
          opens_at closes_at joins_per_address places_per_address exempt requests_per_place \
          public_url return_to_origins return_query pass_preflight on_store_error open_rate open_for title health adaptive page",
     ),

@@ -9,7 +9,7 @@ use crate::store::{Error, Repeat};
 const ATTEMPTS: usize = 3;
 
 /// So many numbers come before the points in a reply.
-const HEAD: usize = 5;
+const HEAD: usize = 6;
 
 /// Which line the script reads.
 const WAITING: u8 = 0;
@@ -24,6 +24,8 @@ pub struct Sketch {
     pub slot: Option<u64>,
     /// Whether the rule is in force.
     pub local_answers: bool,
+    /// Whether a check-in period is under way.
+    pub check_in: bool,
     waiting: Outline,
     returned: Outline,
     outlook: Option<Outlook>,
@@ -43,6 +45,7 @@ struct Part {
     epoch: Epoch,
     slot: Option<u64>,
     local_answers: bool,
+    check_in: bool,
     has_returned: bool,
     outline: Outline,
     /// The rank to go on from.
@@ -87,10 +90,46 @@ impl Sketch {
             return None;
         }
         let position = self.waiting.before(ticket) + 1;
+        let wait = self.wait(position, ticket);
+        Some(Place { ticket, standing: Standing::Waiting { position, wait } })
+    }
+
+    /// How long a place at this position waits.
+    fn wait(&self, position: u64, ticket: Ticket) -> Wait {
         let turn = position + self.returned.before(ticket);
         let unknown = || Wait::Unknown { before: turn - 1 };
-        let wait = self.outlook.as_ref().map_or_else(unknown, |outlook| outlook.wait(turn));
-        Some(Place { ticket, standing: Standing::Waiting { position, wait } })
+        self.outlook.as_ref().map_or_else(unknown, |outlook| outlook.wait(turn))
+    }
+
+    /// How many are in line, without those who returned.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.length
+    }
+
+    /// Positions and their tickets: from these [`Sketch::place`] follows.
+    pub fn points(&self) -> impl Iterator<Item = (u64, Ticket)> {
+        self.waiting.points.iter().map(|(rank, ticket)| (rank + 1, *ticket))
+    }
+
+    /// How long places at some positions wait: the first, the last, and each about half as far
+    /// behind again as the one before. None if it is unknown.
+    pub fn waits(&self) -> impl Iterator<Item = (u64, Wait)> {
+        let last = self.waiting.length;
+        let mut next = if self.outlook.is_some() { 1 } else { u64::MAX };
+        let chosen = self.points().filter(move |(position, _)| {
+            let is_chosen = *position >= next || (*position == last && next < u64::MAX);
+            if is_chosen {
+                next = position + position.div_ceil(2);
+            }
+            is_chosen
+        });
+        chosen.map(|(position, ticket)| (position, self.wait(position, ticket)))
+    }
+
+    /// A ticket at this position, or before it by at most 3 %.
+    pub fn ticket_at(&self, position: u64) -> Option<Ticket> {
+        let behind = self.waiting.points.partition_point(|(rank, _)| *rank < position);
+        self.waiting.points.get(behind.checked_sub(1)?).map(|(_, ticket)| *ticket)
     }
 }
 
@@ -111,7 +150,7 @@ impl Queue {
 
     /// `None` when the queue got a new epoch meanwhile.
     async fn sketch_of_one_epoch(&self, heard: bool) -> Result<Option<Sketch>, Error> {
-        let Part { epoch, slot, local_answers, has_returned, outline, next, outlook } =
+        let Part { epoch, slot, local_answers, check_in, has_returned, outline, next, outlook } =
             self.part(heard, WAITING, 0).await?;
         let Some(waiting) = self.rest(epoch, WAITING, outline, next).await? else {
             return Ok(None);
@@ -122,6 +161,7 @@ impl Queue {
             epoch,
             slot,
             local_answers,
+            check_in,
             waiting,
             returned,
             outlook,
@@ -156,6 +196,7 @@ impl Queue {
         let mut numbers = reply.packed()?;
         let slot = Some(numbers.count()?).filter(|slot| *slot > 0);
         let local_answers = numbers.count()? == 1;
+        let check_in = numbers.count()? > 0;
         let has_returned = numbers.count()? > 0;
         let length = numbers.count()?;
         let next = Some(numbers.count()?).filter(|rank| *rank > 0);
@@ -166,7 +207,7 @@ impl Queue {
         numbers.end()?;
         let outline = Outline { length, points };
         let outlook = Outlook::read(&mut reply)?;
-        Ok(Part { epoch, slot, local_answers, has_returned, outline, next, outlook })
+        Ok(Part { epoch, slot, local_answers, check_in, has_returned, outline, next, outlook })
     }
 }
 
@@ -179,18 +220,18 @@ mod tests {
     /// The points of a line as the script chooses them.
     fn outline(tickets: &[Ticket]) -> Outline {
         let length = tickets.len() as u64;
-        let mut points = Vec::new();
-        let mut rank = 0;
+        let (mut ranks, mut rank) = ((0..length.min(64)).collect::<Vec<_>>(), 64);
         while rank < length {
-            points.push((rank, tickets[rank as usize]));
-            rank = match rank {
-                0..63 => rank + 1,
-                63 => 64,
-                _ if rank < length - 1 => (rank * 103 / 100 + 1).min(length - 1),
-                _ => length,
-            };
+            let step = rank * 3 / 100 + 1;
+            let equal_steps = (0..8).map(|n| rank + n * step).take_while(|rank| *rank < length - 1);
+            ranks.extend(equal_steps);
+            rank += 8 * step;
         }
-        Outline { length, points }
+        ranks.extend((length > 64).then(|| length - 1));
+        Outline {
+            length,
+            points: ranks.iter().map(|rank| (*rank, tickets[*rank as usize])).collect(),
+        }
     }
 
     proptest! {
@@ -218,6 +259,7 @@ mod tests {
             epoch: Epoch([7; 8]),
             slot: None,
             local_answers: true,
+            check_in: false,
             waiting: outline(tickets),
             returned: Outline::default(),
             outlook: None,
@@ -236,6 +278,7 @@ mod tests {
             epoch: Epoch([7; 8]),
             slot: Some(1),
             local_answers: true,
+            check_in: false,
             waiting: outline(&[10, 20, 30]),
             returned: outline(&[5, 15, 25]),
             outlook: None,

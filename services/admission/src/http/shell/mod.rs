@@ -34,6 +34,7 @@ pub use self::in_flight::{InFlight, InFlightGuard, show_in_flight};
 pub use self::layer::ShellLayer;
 use self::refusals::refusal;
 use crate::app::App;
+use crate::http::route::RouteStyle;
 use crate::metrics::{HttpMetrics, MethodLabel, RouteMetrics};
 
 /// So many calls of Redis a hot request makes at most: a token's place, a join, the check after it.
@@ -149,6 +150,9 @@ impl Shell {
         let visitors = self.is_public && !route.info.is_gate();
         if !visitors {
             return None;
+        }
+        if route.info.style == RouteStyle::Shared {
+            return Some(Cors::any());
         }
         self.app.process.settings().origins.cors(method, headers)
     }

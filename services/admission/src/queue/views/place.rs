@@ -6,7 +6,7 @@ use anteroom_authorize::durations::{millis, whole_seconds};
 use anteroom_authorize::latest::Seen;
 use anteroom_authorize::queue::QueueState;
 use anteroom_authorize::queue::visits::{Joined, jittered};
-use anteroom_core::queue::{Place, Rules, Snapshot, Standing};
+use anteroom_core::queue::{Place, Rules, Snapshot, Standing, Status};
 use axum::body::Body;
 use axum::response::Response;
 use http::StatusCode;
@@ -81,6 +81,11 @@ pub struct PlaceView<'a> {
     /// Milliseconds until visitors are admitted (`opens_at`); null once open.
     #[schema(required = true)]
     pub opens_in_ms: Option<u64>,
+    /// While the head of the line on the board has a smaller ticket than this, poll the
+    /// board instead, and call this every `heartbeat_ms`. Absent if the place is near the head, or
+    /// the board is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub board_until_ticket: Option<u64>,
     /// The name of the queue.
     pub queue: &'a str,
     /// The token of the place. Only in the answer to a join; browsers get it as a cookie instead.
@@ -145,6 +150,7 @@ impl<'a> PlaceView<'a> {
             paused_by: state.paused_by,
             reason: state.reason,
             opens_in_ms: state.opens_in.map(millis),
+            board_until_ticket: None,
             queue,
             token: None,
         }
@@ -173,7 +179,18 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
     let state = queue.latest.map(|seen| PlaceQueue::new(place, seen));
     let state = state.unwrap_or_else(|| PlaceQueue::unread(place, &queue.config.rules));
     // The view takes half of this as its longest delay.
-    PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2, state)
+    let view = PlaceView::new(queue.name(), place, queue.max_poll_delay() * 2, state);
+    PlaceView { board_until_ticket: board_until(queue, place), ..view }
+}
+
+/// The ticket at the head of the line from which on the board does not do. Half of the visitors in
+/// between can leave before the client asks again.
+fn board_until(queue: &QueueState, place: &Place) -> Option<u64> {
+    if !queue.config.board || place.status() != Status::Waiting {
+        return None;
+    }
+    let until = queue.line.head_until(place.position(), queue.front().saturating_mul(2))?;
+    (until < place.ticket).then_some(until)
 }
 
 /// The place that a join gave: a new one must be polled soon for the first time.

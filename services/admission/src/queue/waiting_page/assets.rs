@@ -9,14 +9,13 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderValue,
-    VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, X_CONTENT_TYPE_OPTIONS,
 };
 use sha2::{Digest as _, Sha256};
 
 use super::colours::Palette;
 use super::views;
-use crate::http::encoding::{gzip, takes_gzip};
+use crate::http::encoding::{encoded, gzip};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -70,16 +69,8 @@ impl Asset {
             (CACHE_CONTROL, "public, max-age=31536000, immutable"),
             (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-            (VARY, "accept-encoding"),
         ];
-        match self.gzip.as_ref().filter(|_| takes_gzip(headers)) {
-            Some(gzip) => {
-                let mut response = (head, gzip.clone()).into_response();
-                response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-                response
-            }
-            None => (head, self.plain.clone()).into_response(),
-        }
+        (head, encoded(headers, &self.plain, self.gzip.as_ref())).into_response()
     }
 }
 

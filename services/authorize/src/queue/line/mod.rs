@@ -1,9 +1,10 @@
-//! What this process knows of the line, from which it answers polls without Redis: with the rule
-//! `local_answers`.
+//! What this process knows of the line: from it the board is made, and with the rule
+//! `local_answers` polls are answered without Redis.
 //!
 //! Once a second a [`Sketch`] of the line is read ([`Sketches`]). A poll is answered from it while
 //! all of this holds; else Redis answers:
 //!
+//! - the rule is in force;
 //! - the sketch was requested less than 2 s ago, and is of the epoch of the place;
 //! - the place has been in line since its join, behind the places that can be promoted before the
 //!   sketch after the next;
@@ -14,25 +15,36 @@
 mod reported;
 mod sketches;
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Place, PlaceRef, Sketch, Ticket};
 use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use http::HeaderValue;
+use tokio::sync::Notify;
 
 use self::reported::{Mark, Reported, Slot};
 pub use self::sketches::Sketches;
 use super::refresh::InUse;
 
-/// So old a sketch may be.
+/// So old a sketch may be, from which a poll is answered.
 const FRESH: Duration = Duration::from_secs(2);
+/// So old a sketch may be, of which the board is made.
+const SHOWN_FOR: Duration = Duration::from_secs(5);
+/// So long a request for the board waits for the first sketch.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The line of one queue, as this process knows it.
 #[derive(Default)]
 pub struct Line {
     seen: ArcSwapOption<SeenLine>,
     reported: Reported,
+    /// Wakes those who wait for a sketch when one was read, or could not be.
+    read: Notify,
     /// Visitors were answered from the sketch since it was read.
     polled: AtomicBool,
     in_use: InUse,
@@ -40,9 +52,23 @@ pub struct Line {
     losses: AtomicU64,
 }
 
-struct SeenLine {
-    sketch: Sketch,
+/// A sketch, and when it was requested.
+pub struct SeenLine {
+    /// What Redis returned.
+    pub sketch: Sketch,
     requested_at: Instant,
+    /// Made when it is first asked for.
+    board: OnceLock<Board>,
+}
+
+/// The line as an answer that is the same for all visitors.
+pub struct Board {
+    /// The body.
+    pub plain: Bytes,
+    /// The compressed body.
+    pub gzip: Option<Bytes>,
+    /// Names the content.
+    pub etag: HeaderValue,
 }
 
 /// What this process can do for a poll.
@@ -71,7 +97,7 @@ impl Line {
         let (sketch, Some(slot)) = (&seen.sketch, seen.slot(connections)) else {
             return Poll::Unknown;
         };
-        if sketch.epoch != of.epoch {
+        if !sketch.local_answers || sketch.epoch != of.epoch {
             return Poll::Unknown;
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
@@ -98,6 +124,32 @@ impl Line {
         seen.sketch.place(of.ticket).filter(|_| is_fresh)
     }
 
+    /// The newest sketch of the line, at most 5 s old. If there is none yet, one is read.
+    pub async fn shown(&self) -> Option<Arc<SeenLine>> {
+        let mut read = pin!(self.read.notified());
+        read.as_mut().enable();
+        self.in_use.note();
+        if let Some(seen) = self.recent() {
+            return Some(seen);
+        }
+        let _ = tokio::time::timeout(PATIENCE, read).await;
+        self.recent()
+    }
+
+    fn recent(&self) -> Option<Arc<SeenLine>> {
+        self.seen.load_full().filter(|seen| seen.age() <= SHOWN_FOR)
+    }
+
+    /// While the ticket at the head of the line is below this one, so many places and 3 % more are
+    /// between the head and this position. `None` if they are not, or nothing is known.
+    pub fn head_until(&self, position: u64, places: u64) -> Option<Ticket> {
+        self.in_use.note();
+        let seen = self.recent()?;
+        let least = position.checked_sub(places.saturating_add(position / 33))?;
+        let ticket = seen.sketch.ticket_at(least)?;
+        (ticket > seen.sketch.front()?).then_some(ticket)
+    }
+
     /// The place is not in line any more, or may not be: Redis answers its next poll. To be called
     /// when Redis has answered the call that ends or moves it.
     pub fn forget(&self, ticket: Ticket) {
@@ -112,7 +164,8 @@ impl Line {
 
     /// Takes a sketch that was requested at this time, unless all was lost since then.
     fn put(&self, sketch: Sketch, requested_at: Instant, losses: u64) {
-        self.seen.store(Some(Arc::new(SeenLine { sketch, requested_at })));
+        let seen = SeenLine { sketch, requested_at, board: OnceLock::new() };
+        self.seen.store(Some(Arc::new(seen)));
         if self.losses.load(Ordering::Acquire) != losses {
             self.seen.store(None);
         }
@@ -127,6 +180,16 @@ impl Line {
 }
 
 impl SeenLine {
+    /// How old it is: at most this long ago the line was so.
+    pub fn age(&self) -> Duration {
+        self.requested_at.elapsed()
+    }
+
+    /// The board of this sketch, which the first call makes.
+    pub fn board(&self, make: impl FnOnce(&Self) -> Board) -> &Board {
+        self.board.get_or_init(|| make(self))
+    }
+
     fn slot(&self, connections: u64) -> Option<Slot> {
         let (opened_at, first) = (self.sketch.slot?, self.sketch.front()?);
         Some(Slot { epoch: self.sketch.epoch, opened_at, connections, first })

@@ -13,6 +13,10 @@ impl Refreshed for Sketches {
     const EVERY: Duration = Duration::from_secs(1);
     const REST_AFTER: Duration = Duration::from_secs(30);
 
+    fn is_needed(queue: &QueueState) -> bool {
+        queue.config.board || queue.latest.local_answers()
+    }
+
     fn in_use(queue: &QueueState) -> &InUse {
         &queue.line.in_use
     }
@@ -26,21 +30,17 @@ impl Refreshed for Sketches {
         let losses = line.losses.load(Ordering::Acquire);
         // A report that fails is not repeated: it would be of a time long ago.
         let heard = line.polled.swap(false, Ordering::Relaxed);
-        match queue.queue.sketch(heard).await {
-            Ok(sketch) if sketch.local_answers => {
-                line.put(sketch, now, losses);
-                true
-            }
-            Ok(_) => {
-                line.lose();
-                true
-            }
+        let read = queue.queue.sketch(heard).await;
+        let is_read = read.is_ok();
+        match read {
+            Ok(sketch) => line.put(sketch, now, losses),
             Err(error) => {
                 // The last one answers until it is too old. Redis being down is logged once, by the
                 // connection.
                 tracing::debug!(queue = queue.name(), %error, "no sketch");
-                false
             }
         }
+        line.read.notify_waiters();
+        is_read
     }
 }

@@ -292,8 +292,9 @@ impl<'a> QueueHistory<'a> {
     /// The line in outline. Each place of a short line is a point of it.
     async fn sketch(&mut self, heard: bool) -> Outcome {
         let sketch = self.queue.sketch(heard).await?;
-        let (slot, places) = self.model.sketch(self.world.now(), heard);
+        let (slot, check_in, places) = self.model.sketch(self.world.now(), heard);
         differ("sketch: slot", &sketch.slot.unwrap_or(0), &slot)?;
+        differ("sketch: check-in period", &sketch.check_in, &check_in)?;
         let front = places.first().map(|(ticket, ..)| *ticket);
         differ("sketch: front", &sketch.front(), &front)?;
         for (ticket, position, turn) in places {

@@ -124,9 +124,9 @@ impl Queue {
         places.iter().map(seen).collect()
     }
 
-    /// The line in outline, after visitors were heard: their slot, as [`Queue::slot`], and of each
-    /// ticket from the head to the end of the line its position, and how many are promoted before.
-    pub fn sketch(&mut self, wall: u64, heard: bool) -> (u64, Vec<(u64, u64, u64)>) {
+    /// The line in outline, after visitors were heard: their slot, as [`Queue::slot`], whether a
+    /// check-in period is under way, and of each ticket from the head to the end of the line its position, and how many are promoted before.
+    pub fn sketch(&mut self, wall: u64, heard: bool) -> (u64, bool, Vec<(u64, u64, u64)>) {
         self.read_clock(wall);
         if heard {
             self.hear();
@@ -136,7 +136,7 @@ impl Queue {
         };
         let places = self.line.iter().filter_map(waits);
         let shown = places.map(|ticket| (ticket, self.position(ticket), self.before(ticket)));
-        (self.slot(), shown.collect())
+        (self.slot(), self.check_in_left() > 0, shown.collect())
     }
 
     /// A claim, or an authorize that renews when it is worth it.
