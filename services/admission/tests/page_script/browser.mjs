@@ -3,7 +3,7 @@
 // answers: [{path, from?, status, headers?, body?}], of which the last one whose time has come is given; status 0 is a
 // network that fails, and no status one that is silent,
 // stream: [{at, event, data}], the events of each stream by their time after its start (without it there are no streams),
-// shownAt: when a page that is loaded ahead is looked at,
+// shownAt: when a page that is loaded ahead is looked at, hiddenAt: when the visitor looks at another,
 // presses: [{at, button}], kept: what localStorage has, others: [{at, kept}], what another tab stores there,
 // deniesStorage: whether the browser refuses access to its stores, offline: whether it knows that it is,
 // clock: how far its clock is wrong, in ms}.
@@ -35,7 +35,7 @@ const room = {
   },
 };
 
-const fetch = async (path, { method, headers, signal }) => {
+const fetch = async (path, { method = "GET", headers = {}, signal }) => {
   requests.push([now, method, path, headers["idempotency-key"] ?? null, headers["x-anteroom-position"] ?? null]);
   // A script that never rests would otherwise run for ever.
   if (requests.length > 2000) throw new Error("too many requests");
@@ -89,7 +89,11 @@ if (scene.stream) {
 }
 const document = {
   title: "Concert", hidden: false, prerendering: scene.shownAt !== undefined,
-  addEventListener(type, act) { if (type === "prerenderingchange") setTimeout(act, scene.shownAt); }, documentElement: { lang: scene.lang },
+  addEventListener(type, act) {
+    if (type === "prerenderingchange") setTimeout(act, scene.shownAt);
+    else if (scene.hiddenAt) setTimeout(() => { document.hidden = true; act(); }, scene.hiddenAt);
+  },
+  documentElement: { lang: scene.lang },
   getElementById: (id) => (id === "room" ? room : element(id)),
 };
 let address = null;

@@ -323,9 +323,10 @@
       unproven = true;
       const place = await response.json();
       if (response.status === 201) store("place", JSON.stringify({ ticket: place.ticket, since: now() }));
+      stop();
       // Without cookies the visitor cannot enter: show no place.
       if (lostCookies < 2) tell(place);
-      watch();
+      follow(place);
       return;
     }
     const why = await problem(response);
@@ -410,7 +411,10 @@
     storage((s) => s.setItem(name, String(now)), "sessionStorage");
     if (now - last > 5000) location.replace(returnTo);
   }
-  document.addEventListener("visibilitychange", () => attempt(goOn));
+  document.addEventListener("visibilitychange", () => {
+    if (far && document.hidden) watch();
+    attempt(goOn);
+  });
 
   // Gives up the place or ends the visit.
   async function leave(view) {
@@ -439,6 +443,57 @@
     show(reason === "left" ? "left" : "ended", { why: texts["ended_" + reason] ? reason : null });
   }
 
+  // ---- far from the front: the board, which is the same for all visitors and comes from any cache ----
+
+  // The numbers of a column are differences.
+  const sums = (column) => {
+    let sum = 0;
+    return column.map((it) => (sum += it));
+  };
+  // What a column has at a value of another, by interpolation; null outside.
+  const between = (at, xs, ys, least = 0) => {
+    const next = xs.findIndex((x) => x >= at);
+    if (xs[next] === at) return ys[next];
+    if (next < 1) return null;
+    const [x, y] = [xs[next - 1], ys[next - 1]];
+    return y + Math.max(least, Math.floor(((at - x) * (ys[next] - y)) / (xs[next] - x)));
+  };
+  const onBoard = ({ points, pace }, ticket) => {
+    const position = between(ticket, sums(points.ticket), sums(points.position), 1);
+    const wait = (column) => (column.length ? between(position, sums(pace.position), sums(column)) : null);
+    return { position, eta_ms: wait(pace.eta_ms), eta_p90_ms: wait(pace.eta_p90_ms) };
+  };
+
+  // A hidden page follows events: browsers let its timers run once a minute, so that a turn could end unseen.
+  const boardIsEnough = (place) => place.status === "waiting" && place.board_until_ticket > 0 && !document.hidden;
+  // The last place, while the page follows the board, and its heartbeat; the last board.
+  let far = null;
+  let board = null;
+  function follow(place) {
+    if (!boardIsEnough(place)) return watch();
+    // Visitors who came together do not stay together.
+    far = { place, at: performance.now(), jitter: 0.8 + 0.2 * Math.random() };
+    later(readBoard, atLeast(1000, place.poll_after_ms));
+  }
+  async function readBoard() {
+    const response = await fetch(api + "/board", { signal: AbortSignal.timeout?.(SILENCE), credentials: "omit" }).catch(() => null);
+    const seen = response?.ok ? await problem(response) : {};
+    if (!seen.points) return poll();
+    const isNew = board ? board.epoch !== seen.epoch || (seen.check_in && !board.check_in) : seen.check_in;
+    board = seen;
+    // All visitors see this at the same time.
+    if (isNew) return later(poll, 10000 * Math.random());
+    const { place, at, jitter } = far;
+    const since = performance.now() - at;
+    const shown = onBoard(seen, place.ticket);
+    if (shown.position === null || seen.front >= place.board_until_ticket || since >= jitter * seen.heartbeat_ms) return poll();
+    const { queue_state, paused_by, reason } = seen;
+    const opens_in_ms = seen.opens_at ? seen.opens_at - now() : null;
+    tell({ ...place, ...shown, queue_state, paused_by, reason, opens_in_ms, keep_ms: place.keep_ms - since });
+    failures = 0;
+    later(readBoard, atLeast(1000, place.poll_after_ms));
+  }
+
   async function poll() {
     const before = last;
     const response = await call("GET", "/token", before ? { "x-anteroom-position": before.position } : {});
@@ -451,7 +506,8 @@
       }
       tell(place);
       proven();
-      if (!turn || !returnTo || document.hidden) later(poll, atLeast(1000, place.poll_after_ms));
+      if (far || boardIsEnough(place)) follow(place);
+      else if (!turn || !returnTo || document.hidden) later(poll, atLeast(1000, place.poll_after_ms));
       return;
     }
     const why = await problem(response);
@@ -477,6 +533,7 @@
   let silent = 0;
   function watch() {
     stop();
+    far = board = null;
     if (!window.EventSource) return later(poll, 1000);
     const pollInstead = (after) => { stop(); later(poll, after); };
     const listen = () => {
@@ -489,7 +546,12 @@
       listen();
       try { act(JSON.parse(event.data)); } catch { pollInstead(backOff()); }
     });
-    on("place", (place) => { tell(place); proven(); });
+    on("place", (place) => {
+      if (boardIsEnough(place)) stop();
+      tell(place);
+      proven();
+      if (boardIsEnough(place)) follow(place);
+    });
     on("gone", ({ reason }) => gone(reason));
     on("replaced", () => pollInstead(1000));
     on("unavailable", () => show("busy_kept"));

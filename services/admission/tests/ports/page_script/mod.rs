@@ -1,5 +1,6 @@
 //! The page's script in a pretended browser, in virtual time: when it polls, and what it shows.
 
+mod board;
 mod calls;
 mod keys;
 mod views;
