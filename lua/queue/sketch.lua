@@ -1,5 +1,5 @@
--- queue.sketch: a line in outline: the tickets at its first ranks, then at every rank that is 3 % of
--- its rank further. Equal steps in a row compress well on the board.
+-- queue.sketch: a line in outline: the tickets at its first ranks, then in steps of at most 3 %.
+-- Equal steps in a row compress well on the board.
 -- Reports that visitors have polled whom the caller answered by itself since its last call.
 -- Uses: lib/store lib/entity meta state held presence seen outcomes shown waits
 -- KEYS: meta waiting returned away held seen:{0-4}

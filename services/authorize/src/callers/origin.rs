@@ -6,8 +6,8 @@
 //! it carries neither header. Calls with a token in a header need no such proof: no other site
 //! knows the token.
 //!
-//! `allowed_origins` is also who may read our answers (CORS), by name, except for what is the same for
-//! all visitors and has no secret.
+//! `allowed_origins` is also who may read our answers (CORS), by name. Any page may read what is
+//! the same for all visitors.
 
 use http::Method;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};

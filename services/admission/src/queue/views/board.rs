@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::queue::{PausedBy, StateView, paused_by};
 
 /// All visitors of a queue together send at least about so many heartbeats a second, so that heard
-/// time advances. More of them tell nothing new, and each is a request to admission.
+/// time advances. More of them have no use, and each is a request to admission.
 const HEARTBEATS_PER_SECOND: u64 = 100;
 /// No visitor sends them more often than this.
 const SOONEST_HEARTBEAT: Duration = Duration::from_secs(15);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(heartbeat(u64::MAX, Duration::from_secs(60)), SOONEST_HEARTBEAT);
     }
 
-    /// Ten million in line, of whom one in three has left, with waits of days.
+    /// Ten million in line, a third of the tickets missing, with waits of days.
     #[test]
     fn a_board_of_ten_million_has_8_kib_and_2_compressed() {
         let (mut points, mut waits) = (Vec::new(), Vec::new());

@@ -57,7 +57,7 @@ pub struct SeenLine {
     /// What Redis returned.
     pub sketch: Sketch,
     requested_at: Instant,
-    /// Made when it is first asked for.
+    /// Made by the first request for it.
     board: OnceLock<Board>,
 }
 

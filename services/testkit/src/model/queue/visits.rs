@@ -125,7 +125,8 @@ impl Queue {
     }
 
     /// The line in outline, after visitors were heard: their slot, as [`Queue::slot`], whether a
-    /// check-in period is under way, and of each ticket from the head to the end of the line its position, and how many are promoted before.
+    /// check-in period is under way, and of each ticket from the head to the end of the line its
+    /// position, and how many are promoted before.
     pub fn sketch(&mut self, wall: u64, heard: bool) -> (u64, bool, Vec<(u64, u64, u64)>) {
         self.read_clock(wall);
         if heard {
