@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::{PATIENCE, until};
+use anteroom_testkit::{PATIENCE, Service, until};
 use reqwest::Method;
 
 use crate::answer::Answer;
@@ -12,14 +12,15 @@ use crate::room::Room;
 pub const LINE: &str = "[queues.:name]\ncapacity = 1\nlocal_answers = true\nrequests_per_place = 0\n\
                     idle_ttl = \"60s\"\nfirst_poll_ttl = \"60s\"\n";
 
-async fn calls(room: &Room, operation: &str) -> u64 {
+async fn calls(admission: &Service, operation: &str) -> u64 {
     let outcome = format!("operation=\"{operation}\",outcome=\"ok\"");
-    room.count(&format!("anteroom_operations_total{{{outcome}}}")).await
+    let metric = admission.metric(&format!("anteroom_operations_total{{{outcome}}}")).await;
+    metric.unwrap_or(0.0) as u64
 }
 
 /// Items that Redis has answered for polls.
-async fn redis_items(room: &Room) -> u64 {
-    calls(room, "queue.place").await + calls(room, "queue.heartbeat").await
+async fn redis_items(admission: &Service) -> u64 {
+    calls(admission, "queue.place").await + calls(admission, "queue.heartbeat").await
 }
 
 /// So many places: the first has its turn, the others wait.
@@ -35,16 +36,25 @@ async fn line(room: &Room, count: usize) -> Vec<String> {
 
 /// Polls until no poll of this place needs Redis.
 async fn becomes_local(room: &Room, token: &str) {
+    becomes_local_at(&room.anteroom.admission, room, token).await;
+}
+
+async fn becomes_local_at(admission: &Service, room: &Room, token: &str) {
     until("a poll is answered without Redis", PATIENCE, async || {
-        let before = redis_items(room).await;
-        poll(room, token).await.is(200);
-        redis_items(room).await == before
+        let before = redis_items(admission).await;
+        poll_at(admission, room, token).await.is(200);
+        redis_items(admission).await == before
     })
     .await;
 }
 
 async fn poll(room: &Room, token: &str) -> Answer {
-    room.get("/v1/queues/:name/token").token(token).send().await
+    poll_at(&room.anteroom.admission, room, token).await
+}
+
+async fn poll_at(admission: &Service, room: &Room, token: &str) -> Answer {
+    let get = room.call_at(&admission.url("public"), Method::GET, "/v1/queues/:name/token");
+    get.token(token).send().await
 }
 
 #[tokio::test]
@@ -52,7 +62,7 @@ async fn polls_of_a_waiting_visitor_need_no_redis() {
     let room = Room::behind_own_admission(LINE, &[]).await;
     let tokens = line(&room, 6).await;
     becomes_local(&room, &tokens[5]).await;
-    let (before, looks) = (redis_items(&room).await, room.count(LOOKS).await);
+    let (before, looks) = (redis_items(&room.anteroom.admission).await, room.count(LOOKS).await);
     for _ in 0..300 {
         let place = poll(&room, &tokens[5]).await.is(200).json();
         assert_eq!((&place["position"], &place["ticket"]), (&5.into(), &6.into()), "{place}");
@@ -60,13 +70,13 @@ async fn polls_of_a_waiting_visitor_need_no_redis() {
     }
     assert_eq!(room.count(LOOKS).await - looks, 300, "they are polls");
     // A slot lasts 15 s, and a sketch that comes late on a busy machine costs a few.
-    let items = redis_items(&room).await - before;
+    let items = redis_items(&room.anteroom.admission).await - before;
     assert!(items < 150, "{items} of 300 reached Redis");
     // The front of the line, and a visitor whose turn it is, ask Redis.
     for (token, status) in [(&tokens[0], "ready"), (&tokens[1], "waiting")] {
-        let before = calls(&room, "queue.place").await;
+        let before = calls(&room.anteroom.admission, "queue.place").await;
         assert_eq!(poll(&room, token).await.is(200).json()["status"], status);
-        assert_eq!(calls(&room, "queue.place").await, before + 1, "{status}");
+        assert_eq!(calls(&room.anteroom.admission, "queue.place").await, before + 1, "{status}");
     }
 }
 
@@ -196,4 +206,36 @@ async fn a_position_is_never_above_the_one_that_the_client_sends() {
     let get = room.get("/v1/queues/:name/token").token(&tokens[0]);
     let turn = get.header("x-anteroom-position", "5").send().await.is(200).json();
     assert_eq!((&turn["status"], &turn["position"]), (&"ready".into(), &0.into()));
+}
+
+#[tokio::test]
+async fn a_visitor_who_was_seen_by_one_process_needs_no_report_by_another() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let one = &room.anteroom.admission;
+    let other = room.anteroom.deployment.admission().await;
+    other.until_ready().await;
+    let tokens = line(&room, 6).await;
+    let token = &tokens[5];
+    for process in [one, &other] {
+        becomes_local_at(process, &room, token).await;
+    }
+    // In each slot of 15 s one process reports the visitor; the other one knows that 5 s later.
+    until("the report is known", Duration::from_secs(120), async || {
+        let known = redis_items(one).await;
+        until("a new slot", PATIENCE, async || {
+            poll(&room, token).await.is(200);
+            redis_items(one).await > known
+        })
+        .await;
+        let reported = Instant::now();
+        while reported.elapsed() < Duration::from_secs(7) {
+            // It goes on reading the line, and this visitor does not poll it.
+            room.call_at(&other.url("public"), Method::GET, "/v1/queues/:name/board").send().await;
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        let before = redis_items(&other).await;
+        poll_at(&other, &room, token).await.is(200);
+        redis_items(&other).await == before
+    })
+    .await;
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
 //! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for
-//! operators, `revocations` and `sketch` for an admission that answers by itself.
+//! operators, `revocations`, `sketch` and `seen` for an admission that answers by itself.
 
 mod address;
 mod assertion;
@@ -18,6 +18,7 @@ mod place;
 mod reply;
 mod revocations;
 mod rules;
+mod seen;
 mod sketch;
 mod ticks;
 mod token;
@@ -38,6 +39,7 @@ pub use place::{
 };
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
+pub use seen::Seen;
 pub use sketch::Sketch;
 pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};

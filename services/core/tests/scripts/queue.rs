@@ -85,6 +85,7 @@ async fn call_everything(store: &Store) {
     for heard in [false, true] {
         queue.sketch(heard).await.expect("a sketch");
     }
+    queue.seen(0).await.expect("a reading");
     join_all((0..MANY).map(|_| queue.claim(first))).await;
     join_all((0..MANY).map(|_| queue.authorize(first, true))).await;
     let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));

@@ -8,9 +8,9 @@
 //! - the sketch was requested less than 2 s ago, and is of the epoch of the place;
 //! - the place has been in line since its join, behind the places that can be promoted before the
 //!   sketch after the next;
-//! - this process has reported the place as seen in the present slot, and Redis has confirmed that
-//!   it is in line. The first poll in a slot reports it ([`Poll::Unreported`]). So a leave or an
-//!   eviction through another process shows within a slot.
+//! - this process has reported the place before, and Redis has found it in line;
+//! - it was seen in the present slot, by any process. Else the poll reports it
+//!   ([`Poll::Unreported`]). So a leave or an eviction through another process shows within a slot.
 
 mod reported;
 mod sketches;
@@ -21,13 +21,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{Place, PlaceRef, Sketch, Ticket};
+use anteroom_core::queue::{Place, PlaceRef, Seen, Sketch, Ticket};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::HeaderValue;
 use tokio::sync::Notify;
 
-use self::reported::{Mark, Reported, Slot};
+use self::reported::{Era, Mark, Reported};
 pub use self::sketches::Sketches;
 use super::refresh::InUse;
 
@@ -57,8 +57,16 @@ pub struct SeenLine {
     /// What Redis returned.
     pub sketch: Sketch,
     requested_at: Instant,
+    /// `None` without the rule.
+    slot: Option<Arc<Slot>>,
     /// Made by the first request for it.
     board: OnceLock<Board>,
+}
+
+/// Which tickets were seen in the present slot, and when that was requested.
+struct Slot {
+    seen: Seen,
+    requested_at: Instant,
 }
 
 /// The line as an answer that is the same for all visitors.
@@ -85,6 +93,7 @@ pub enum Poll {
 pub struct Unreported {
     of: PlaceRef,
     mark: Mark,
+    slot: Arc<Slot>,
 }
 
 impl Line {
@@ -94,30 +103,34 @@ impl Line {
         self.in_use.note();
         let seen = self.seen.load();
         let Some(seen) = seen.as_deref() else { return Poll::Unknown };
-        let (sketch, Some(slot)) = (&seen.sketch, seen.slot(connections)) else {
+        let (sketch, Some(slot), Some(head)) = (&seen.sketch, &seen.slot, seen.sketch.front())
+        else {
             return Poll::Unknown;
         };
-        if !sketch.local_answers || sketch.epoch != of.epoch {
+        if sketch.epoch != of.epoch || slot.seen.epoch != of.epoch {
             return Poll::Unknown;
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
-        let mark = self.reported.begin(slot, of);
+        let mark = self.reported.begin(Era { epoch: of.epoch, connections }, head, of);
         // The time is taken last, so that no pause of the thread makes an old sketch answer.
         if place.position() <= front || seen.requested_at.elapsed() >= FRESH {
             return Poll::Unknown;
         }
-        if !mark.is_reported() {
-            return Poll::Unreported(Unreported { of, mark });
+        if !mark.is_reported() || !slot.seen.has(of.ticket) {
+            return Poll::Unreported(Unreported { of, mark, slot: slot.clone() });
         }
         self.heard();
         Poll::Known(place)
     }
 
-    /// Redis has seen the visitor in this slot. Answers the poll, unless the sketch is too old by
-    /// now.
-    pub fn confirmed(&self, unreported: &Unreported, slot: u64) -> Option<Place> {
-        let Unreported { of, mark } = unreported;
-        self.reported.confirm(mark, slot);
+    /// Redis has found the visitor in line, and has noted the poll in the slot that was opened
+    /// then. Answers the poll, unless the sketch is too old by now.
+    pub fn confirmed(&self, unreported: &Unreported, opened_at: u64) -> Option<Place> {
+        let Unreported { of, mark, slot } = unreported;
+        if slot.seen.opened_at == opened_at {
+            slot.seen.note(of.ticket);
+        }
+        self.reported.confirm(mark);
         let seen = self.seen.load();
         let seen = seen.as_deref()?;
         let is_fresh = seen.requested_at.elapsed() < FRESH && seen.sketch.epoch == of.epoch;
@@ -163,8 +176,8 @@ impl Line {
     }
 
     /// Takes a sketch that was requested at this time, unless all was lost since then.
-    fn put(&self, sketch: Sketch, requested_at: Instant, losses: u64) {
-        let seen = SeenLine { sketch, requested_at, board: OnceLock::new() };
+    fn put(&self, sketch: Sketch, slot: Option<Arc<Slot>>, requested_at: Instant, losses: u64) {
+        let seen = SeenLine { sketch, requested_at, slot, board: OnceLock::new() };
         self.seen.store(Some(Arc::new(seen)));
         if self.losses.load(Ordering::Acquire) != losses {
             self.seen.store(None);
@@ -188,10 +201,5 @@ impl SeenLine {
     /// The board of this sketch, which the first call makes.
     pub fn board(&self, make: impl FnOnce(&Self) -> Board) -> &Board {
         self.board.get_or_init(|| make(self))
-    }
-
-    fn slot(&self, connections: u64) -> Option<Slot> {
-        let (opened_at, first) = (self.sketch.slot?, self.sketch.front()?);
-        Some(Slot { epoch: self.sketch.epoch, opened_at, connections, first })
     }
 }

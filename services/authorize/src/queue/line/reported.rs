@@ -1,4 +1,4 @@
-//! Which places this process has reported as seen in the present slot: for each ticket a part of
+//! Which places this process has reported, and Redis has found in line: for each ticket a part of
 //! the id of its place.
 
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -9,23 +9,21 @@ use arc_swap::ArcSwapOption;
 
 /// Tickets of a page of 64 KiB.
 const TICKETS: u64 = 1 << 15;
-/// Pages of a slot: for 67 million tickets. Places behind that are always reported.
+/// For 67 million tickets. Places behind that are always reported.
 const PAGES: usize = 2_048;
+/// So many pages of tickets before the head of the line are kept before they are dropped.
+const PASSED_PAGES: u64 = 64;
 /// Calls that end a place are counted apart by ticket, so that few are in each other's way.
 const COUNTERS: usize = 1_024;
 
-/// A slot in which visitors are seen.
+/// As long as this stays the same, no ticket is given to a second place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct Era {
     /// The epoch of the queue.
     pub epoch: Epoch,
-    /// When it was opened, in queue time: no two slots have the same.
-    pub opened_at: u64,
-    /// How many connections to Redis there have been. After a new one Redis may have forgotten what
-    /// was reported.
+    /// How many connections to Redis there have been. After a new one Redis may have gone back to
+    /// older data.
     pub connections: u64,
-    /// The ticket at the head of the line when this process first heard of the slot.
-    pub first: Ticket,
 }
 
 pub struct Reported {
@@ -41,11 +39,13 @@ impl Default for Reported {
 }
 
 /// Made when the first of its tickets is reported.
-type Page = OnceLock<Box<[AtomicU16]>>;
+type Page = Arc<OnceLock<Box<[AtomicU16]>>>;
 
-/// The places that were reported in one slot: for each ticket the [`tag`] of its place, or 0.
+/// The places that were reported in an era: for each ticket the [`tag`] of its place, or 0.
 struct Tags {
-    slot: Slot,
+    era: Era,
+    /// The number of the first page.
+    first: u64,
     pages: Box<[Page]>,
 }
 
@@ -55,20 +55,27 @@ fn tag(of: PlaceRef) -> u16 {
 }
 
 impl Tags {
-    fn new(slot: Slot) -> Self {
-        Self { slot, pages: (0..PAGES).map(|_| OnceLock::new()).collect() }
+    /// Those of this era from the head of the line on, with what `before` has of them.
+    fn new(era: Era, head: Ticket, before: Option<&Self>) -> Self {
+        let first = head / TICKETS;
+        let before = before.filter(|before| before.era == era);
+        let page = |number| before.and_then(|before| before.page(number)).cloned();
+        let pages = (first..).take(PAGES).map(|number| page(number).unwrap_or_default());
+        Self { era, first, pages: pages.collect() }
     }
 
-    fn is_of(&self, slot: &Slot) -> bool {
-        let Slot { epoch, opened_at, connections, first: _ } = self.slot;
-        (epoch, opened_at, connections) == (slot.epoch, slot.opened_at, slot.connections)
+    /// Whether these do for the line.
+    fn do_for(&self, era: Era, head: Ticket) -> bool {
+        self.era == era && head / TICKETS < self.first + PASSED_PAGES
+    }
+
+    fn page(&self, number: u64) -> Option<&Page> {
+        self.pages.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
     /// The page of a ticket, and where it is in the page.
     fn at(&self, ticket: Ticket) -> Option<(&Page, usize)> {
-        let at = ticket.checked_sub(self.slot.first)?;
-        let page = self.pages.get(usize::try_from(at / TICKETS).ok()?)?;
-        Some((page, usize::try_from(at % TICKETS).ok()?))
+        Some((self.page(ticket / TICKETS)?, usize::try_from(ticket % TICKETS).ok()?))
     }
 
     fn has(&self, of: PlaceRef) -> bool {
@@ -101,42 +108,41 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Whether the place was reported in the slot.
+    /// Whether the place was reported, and has not ended through this process since.
     pub fn is_reported(&self) -> bool {
         self.tags.has(self.of)
     }
 }
 
 impl Reported {
-    /// Begins a poll in a slot.
-    pub fn begin(&self, slot: Slot, of: PlaceRef) -> Mark {
+    /// Begins a poll, while the line has this head.
+    pub fn begin(&self, era: Era, head: Ticket, of: PlaceRef) -> Mark {
         let ended = self.ended(of.ticket).load(Ordering::Acquire);
-        Mark { tags: self.of(slot), of, ended }
+        Mark { tags: self.of(era, head), of, ended }
     }
 
-    /// What was reported in a slot. Where it is a new one, the slot before is dropped.
-    fn of(&self, slot: Slot) -> Arc<Tags> {
+    /// What was reported in an era. What was in the one before is dropped, and the tickets that the
+    /// line has passed.
+    fn of(&self, era: Era, head: Ticket) -> Arc<Tags> {
         let present = self.present.load_full();
-        if let Some(tags) = present.filter(|tags| tags.is_of(&slot)) {
+        if let Some(tags) = present.filter(|tags| tags.do_for(era, head)) {
             return tags;
         }
-        let new = Arc::new(Tags::new(slot));
-        let before = self.present.rcu(|present| match present {
-            Some(present) if present.is_of(&slot) => present.clone(),
-            _ => new.clone(),
+        self.present.rcu(|present| match present {
+            Some(tags) if tags.do_for(era, head) => present.clone(),
+            before => Some(Arc::new(Tags::new(era, head, before.as_deref()))),
         });
-        before.filter(|tags| tags.is_of(&slot)).unwrap_or(new)
+        let present = self.present.load_full();
+        let is_new = |tags: &Arc<Tags>| tags.do_for(era, head);
+        // Unless another thread is in another era already.
+        present.filter(is_new).unwrap_or_else(|| Arc::new(Tags::new(era, head, None)))
     }
 
-    /// Redis has seen the visitor in a slot, named as in [`Slot::opened_at`]: its later polls need
-    /// no report.
-    pub fn confirm(&self, mark: &Mark, slot: u64) {
+    /// Redis has found the place in line.
+    pub fn confirm(&self, mark: &Mark) {
         let Mark { tags, of, ended } = mark;
-        if tags.slot.opened_at != slot {
-            return;
-        }
         tags.set(*of);
-        // The place may have ended after Redis saw the visitor, and before this was noted.
+        // The place may have ended after Redis found it, and before this was noted.
         if self.ended(of.ticket).load(Ordering::Acquire) != *ended {
             tags.clear(of.ticket);
         }
@@ -161,64 +167,74 @@ mod tests {
 
     use super::*;
 
-    const FIRST: Ticket = 1_000;
-
-    fn slot(opened_at: u64) -> Slot {
-        Slot { epoch: Epoch([7; 8]), opened_at, connections: 1, first: FIRST }
-    }
+    const HEAD: Ticket = 10 * TICKETS + 5;
+    const ERA: Era = Era { epoch: Epoch([7; 8]), connections: 1 };
 
     fn place(ticket: Ticket) -> PlaceRef {
-        PlaceRef { epoch: Epoch([7; 8]), id: PlaceId([5; 14]), ticket }
+        PlaceRef { epoch: ERA.epoch, id: PlaceId([5; 14]), ticket }
     }
 
-    /// A poll that Redis confirms in a slot; whether the next one in `next` needs no report.
-    fn is_reported(reported: &Reported, ticket: Ticket, seen_in: u64, next: Slot) -> bool {
-        let mark = reported.begin(slot(1), place(ticket));
+    /// Whether a place that Redis has found in line needs a report in this era, with this head.
+    fn is_reported(reported: &Reported, ticket: Ticket, era: Era, head: Ticket) -> bool {
+        let mark = reported.begin(ERA, HEAD, place(ticket));
         assert!(!mark.is_reported());
-        reported.confirm(&mark, seen_in);
-        reported.begin(next, place(ticket)).is_reported()
+        reported.confirm(&mark);
+        reported.begin(era, head, place(ticket)).is_reported()
     }
 
     #[test]
-    fn a_report_counts_for_its_ticket_in_its_slot() {
+    fn a_report_counts_for_its_place_in_its_era() {
         let reported = Reported::default();
-        assert!(is_reported(&reported, FIRST, 1, slot(1)));
-        assert!(is_reported(&reported, FIRST + 3 * TICKETS + 5, 1, slot(1)));
-        assert!(!reported.begin(slot(1), place(FIRST + 1)).is_reported());
-        assert!(!reported.begin(slot(2), place(FIRST)).is_reported(), "another slot");
-        let reset = Slot { epoch: Epoch([8; 8]), ..slot(1) };
-        assert!(!is_reported(&Reported::default(), FIRST, 1, reset), "another epoch");
-        let connected = Slot { connections: 2, ..slot(1) };
-        assert!(!is_reported(&Reported::default(), FIRST, 1, connected), "older data, perhaps");
-        assert!(!is_reported(&Reported::default(), FIRST, 2, slot(1)), "seen in another slot");
+        assert!(is_reported(&reported, HEAD, ERA, HEAD));
+        assert!(is_reported(&reported, HEAD + 3 * TICKETS + 5, ERA, HEAD));
+        assert!(!reported.begin(ERA, HEAD, place(HEAD + 1)).is_reported());
+        let reset = Era { epoch: Epoch([8; 8]), ..ERA };
+        assert!(!is_reported(&Reported::default(), HEAD, reset, HEAD));
+        let connected = Era { connections: 2, ..ERA };
+        assert!(!is_reported(&Reported::default(), HEAD, connected, HEAD), "older data, perhaps");
     }
 
     #[test]
     fn promise_06_a_report_is_of_one_place_if_its_ticket_was_given_twice() {
         let reported = Reported::default();
-        assert!(is_reported(&reported, FIRST, 1, slot(1)));
-        let lost = PlaceRef { id: PlaceId([6; 14]), ..place(FIRST) };
-        assert!(!reported.begin(slot(1), lost).is_reported());
+        assert!(is_reported(&reported, HEAD, ERA, HEAD));
+        let lost = PlaceRef { id: PlaceId([6; 14]), ..place(HEAD) };
+        assert!(!reported.begin(ERA, HEAD, lost).is_reported());
+    }
+
+    #[test]
+    fn reports_stay_while_the_line_moves_on() {
+        let reported = Reported::default();
+        let far = HEAD + 200 * TICKETS;
+        assert!(is_reported(&reported, far, ERA, HEAD + 1));
+        for head in [HEAD + TICKETS, HEAD + 70 * TICKETS, HEAD + 130 * TICKETS, far] {
+            assert!(reported.begin(ERA, head, place(far)).is_reported(), "{head}");
+        }
+        // Tickets that could not be noted before can be now.
+        let last = far + (PAGES as u64 - 1) * TICKETS;
+        let mark = reported.begin(ERA, far, place(last));
+        reported.confirm(&mark);
+        assert!(reported.begin(ERA, far, place(last)).is_reported());
     }
 
     #[test]
     fn tickets_out_of_reach_are_always_reported_again() {
         let reported = Reported::default();
-        for ticket in [0, FIRST - 1, FIRST + PAGES as u64 * TICKETS, u64::MAX] {
-            assert!(!is_reported(&reported, ticket, 1, slot(1)), "{ticket}");
+        for ticket in [0, HEAD - TICKETS, HEAD + PAGES as u64 * TICKETS, u64::MAX] {
+            assert!(!is_reported(&reported, ticket, ERA, HEAD), "{ticket}");
         }
     }
 
     #[test]
     fn an_end_is_never_overtaken_by_a_report() {
         let reported = Reported::default();
-        assert!(is_reported(&reported, FIRST, 1, slot(1)));
-        reported.forget(FIRST);
-        let mark = reported.begin(slot(1), place(FIRST));
+        assert!(is_reported(&reported, HEAD, ERA, HEAD));
+        reported.forget(HEAD);
+        let mark = reported.begin(ERA, HEAD, place(HEAD));
         assert!(!mark.is_reported(), "it ended after the report");
         // It ends while the report is on its way.
-        reported.forget(FIRST);
-        reported.confirm(&mark, 1);
-        assert!(!reported.begin(slot(1), place(FIRST)).is_reported());
+        reported.forget(HEAD);
+        reported.confirm(&mark);
+        assert!(!reported.begin(ERA, HEAD, place(HEAD)).is_reported());
     }
 }

@@ -297,7 +297,11 @@ impl<'a> QueueHistory<'a> {
         differ("sketch: check-in period", &sketch.check_in, &check_in)?;
         let front = places.first().map(|(ticket, ..)| *ticket);
         differ("sketch: front", &sketch.front(), &front)?;
+        let seen = self.queue.seen(front.unwrap_or(0)).await?;
+        differ("seen: slot", &seen.as_ref().map_or(0, |seen| seen.opened_at), &slot)?;
         for (ticket, position, turn) in places {
+            let is_seen = seen.as_ref().is_some_and(|seen| seen.has(ticket));
+            differ("seen", &is_seen, &self.model.was_seen(ticket))?;
             let place = sketch.place(ticket).ok_or("sketch: no place")?;
             differ("sketch: position", &place.position(), &position)?;
             let shown = before(&place);

@@ -124,6 +124,11 @@ impl Queue {
         places.iter().map(seen).collect()
     }
 
+    /// Whether the ticket was seen in the present slot.
+    pub fn was_seen(&self, ticket: u64) -> bool {
+        self.slots.back().is_some_and(|slot| slot.seen.contains(&ticket))
+    }
+
     /// The line in outline, after visitors were heard: their slot, as [`Queue::slot`], whether a
     /// check-in period is under way, and of each ticket from the head to the end of the line its
     /// position, and how many are promoted before.

@@ -1,0 +1,101 @@
+//! Which tickets were seen in the present slot, by any process.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::place::{Epoch, Ticket};
+use super::{Queue, scripts};
+use crate::store::{Error, Repeat};
+
+/// Tickets of visitors who join later can be noted too, as many as join in some seconds.
+const ROOM: u64 = 1 << 18;
+
+/// The tickets that were seen in a slot.
+#[derive(Debug)]
+pub struct Seen {
+    /// The epoch of the tickets.
+    pub epoch: Epoch,
+    /// When the slot was opened, in µs of queue time: no two slots have the same.
+    pub opened_at: u64,
+    first: Ticket,
+    bits: Box<[AtomicU8]>,
+}
+
+impl Seen {
+    /// Tickets that were seen in a slot that was opened then, in the order of Redis' bitmaps: in
+    /// each byte the first ticket is the highest bit.
+    fn new(epoch: Epoch, opened_at: u64, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
+        let tickets = (last + 1).saturating_sub(first) + ROOM;
+        bits.resize(usize::try_from(tickets.div_ceil(8)).unwrap_or_default().max(bits.len()), 0);
+        Self { epoch, opened_at, first, bits: bits.into_iter().map(AtomicU8::new).collect() }
+    }
+
+    /// Whether the ticket was seen, as far as this process knows.
+    pub fn has(&self, ticket: Ticket) -> bool {
+        self.bit(ticket).is_some_and(|(byte, bit)| byte.load(Ordering::Relaxed) & bit != 0)
+    }
+
+    /// The ticket was seen since this was read.
+    pub fn note(&self, ticket: Ticket) {
+        if let Some((byte, bit)) = self.bit(ticket) {
+            byte.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    fn bit(&self, ticket: Ticket) -> Option<(&AtomicU8, u8)> {
+        let at = ticket.checked_sub(self.first)?;
+        Some((self.bits.get(usize::try_from(at / 8).ok()?)?, 0x80 >> (at % 8)))
+    }
+}
+
+impl Queue {
+    /// Which tickets from this one on were seen in the present slot. `None` if there is no slot, or
+    /// another one was opened meanwhile.
+    pub async fn seen(&self, from: Ticket) -> Result<Option<Seen>, Error> {
+        let mut from = from;
+        let mut read: Option<(Epoch, u64, Ticket, Vec<u8>)> = None;
+        loop {
+            let args = self.entity().args().with(from);
+            let mut reply = self.entity().ask(&scripts::SEEN, args, Repeat::Never).await?;
+            let epoch = Epoch(reply.exactly()?);
+            let (opened_at, first, last) = (reply.count()?, reply.count()?, reply.count()?);
+            let (more, part) = (reply.count()? == 1, reply.bytes()?);
+            let (.., bits) = match &mut read {
+                Some(read) if (read.0, read.1) != (epoch, opened_at) => return Ok(None),
+                read => read.get_or_insert_with(|| (epoch, opened_at, first, Vec::new())),
+            };
+            bits.extend(part);
+            from = first + 8 * bits.len() as u64;
+            if !more {
+                let (epoch, opened_at, first, bits) = read.unwrap_or((epoch, 0, first, Vec::new()));
+                let seen = || Seen::new(epoch, opened_at, first, last, bits);
+                return Ok((opened_at > 0).then(seen));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_in_the_order_of_redis() {
+        let seen = Seen::new(Epoch([7; 8]), 1, 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
+        let has: Vec<_> = (990..1_030).filter(|ticket| seen.has(*ticket)).collect();
+        assert_eq!(has, [1_000, 1_007, 1_009]);
+    }
+
+    #[test]
+    fn later_tickets_can_be_noted() {
+        let seen = Seen::new(Epoch([7; 8]), 1, 1_000, 1_010, vec![0xff]);
+        for ticket in [1_008, 1_500, 1_010 + ROOM] {
+            assert!(!seen.has(ticket));
+            seen.note(ticket);
+            assert!(seen.has(ticket), "{ticket}");
+        }
+        for ticket in [0, 999, 2_000 + ROOM, u64::MAX] {
+            seen.note(ticket);
+            assert!(!seen.has(ticket), "{ticket}");
+        }
+    }
+}
