@@ -32,7 +32,7 @@ use crate::{
     machine::Machine,
     measure::{
         accepting, batching, gateways, growth, idle, issuance, limits, longest,
-        rate_limit_services, recovery, rows, scaling, streams, wakes, worst,
+        rate_limit_services, recovery, rows, scaling, streams, waiting, wakes, worst,
     },
     progress::say,
     report::Report,
@@ -98,7 +98,7 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
     if rows::wanted(settings) {
         rows::run(settings, sections).await.context("rows")?;
     }
-    let work: [(&[&str], BoxFuture<'_, anyhow::Result<()>>); 17] = [
+    let work: [(&[&str], BoxFuture<'_, anyhow::Result<()>>); 18] = [
         (&[limits::NAME], limits::run(settings, sections).boxed()),
         (&[limits::growth::NAME], limits::growth::run(settings, sections).boxed()),
         (&[gateways::NAME], gateways::run(settings, sections).boxed()),
@@ -114,6 +114,7 @@ async fn work(settings: Settings, sections: Sections) -> anyhow::Result<()> {
         (&[worst::pool::NAME], worst::pool::run(settings, sections).boxed()),
         (&[scaling::NAME], scaling::run(settings, sections).boxed()),
         (&[streams::NAME], streams::run(settings, sections).boxed()),
+        (&[waiting::NAME], waiting::run(settings, sections).boxed()),
         (&[issuance::NAME], issuance::run(settings, sections).boxed()),
         (&[accepting::NAME], accepting::run(settings, sections).boxed()),
         (&[wakes::NAME], wakes::run(settings, sections).boxed()),

@@ -51,7 +51,7 @@ async fn a_quick_run_writes_a_report_of_what_was_wanted() {
 #[tokio::test]
 async fn a_quick_run_measures_events_and_pools() {
     let folder = tempfile::tempdir().unwrap();
-    let sections = "accepting,issuance,wakes,recovery,position,worst-events,worst-pools";
+    let sections = "accepting,issuance,waiting,wakes,recovery,position,worst-events,worst-pools";
     let mut bench = start(folder.path(), &["--only", sections]);
     let status = bench.exit(12 * PATIENCE).await;
     assert!(status.success(), "{}", bench.stderr());
@@ -69,6 +69,8 @@ async fn a_quick_run_measures_events_and_pools() {
         ("accepting: hold", "of authorize"),
         ("issuance: issuer", "of hello"),
         ("issuance: bare stream", "a second"),
+        ("waiting: local answers", "polls/s"),
+        ("waiting: exact", "items/poll"),
         ("wakes: by a message", "p99 ms"),
         ("wakes: every message lost", "p99 ms"),
         ("recovery: recovery", "p99 s"),

@@ -56,7 +56,7 @@ mod tests {
         let takes = |lines: &[&'static str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
-                headers.append(ACCEPT_ENCODING, http::HeaderValue::from_static(line));
+                headers.append(ACCEPT_ENCODING, HeaderValue::from_static(line));
             }
             takes_gzip(&headers)
         };

@@ -17,10 +17,9 @@ use crate::queue::QueueState;
 pub const PLAIN: &str = "/v1/queues/{queue}/authorize";
 /// Where one asks that puts the original path behind ours.
 pub const BEHIND: &str = "/v1/queues/{queue}/authorize/{*path}";
-/// The original path may be `/`, which a wildcard does not match.
+/// The original path may be `/`, which a wildcard does not match. The document leaves this out, and
+/// has a form of its own for the one above.
 pub const BEHIND_ROOT: &str = "/v1/queues/{queue}/authorize/";
-/// All of them, as the router has them: the document has a form of its own for the second, and
-/// leaves out the third.
 
 /// Authorize a request of a visitor.
 ///

@@ -14,5 +14,6 @@ pub mod recovery;
 pub mod rows;
 pub mod scaling;
 pub mod streams;
+pub mod waiting;
 pub mod wakes;
 pub mod worst;

@@ -1,0 +1,187 @@
+//! What visitors in line cost Redis who poll as often as they should: with local answers and exact,
+//! through one admission and three.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::{Context as _, ensure};
+use futures_util::future::try_join_all;
+use tokio::{net::TcpStream, time::Instant};
+
+use crate::{
+    answer::exchange,
+    cpu,
+    progress::say,
+    report::{Bound, Row, Section},
+    request::with_token,
+    sections::Sections,
+    settings::Settings,
+    world::{World, line},
+};
+
+/// The name for `--only`.
+pub const NAME: &str = "waiting";
+/// Far behind the front a visitor polls after 16 to 20 s.
+const EVERY: Duration = Duration::from_secs(18);
+/// A slot in which visitors are seen, with the default `idle_ttl`.
+const SLOT: Duration = Duration::from_secs(150);
+/// In line, if `--waiting` is not given. No more of them poll.
+const WAITING: u64 = 100_000;
+const MOST_ITEMS: f64 = 0.1;
+/// Of a core of Redis, with a million visitors in line.
+const MOST_PERCENT: f64 = 2.0;
+/// Three admissions beside one.
+const MOST_TIMES: f64 = 1.15;
+const MILLION: f64 = 1e6;
+
+const LOCAL: &str = "local";
+const EXACT: &str = "exact";
+/// The systems, by queue and admissions; each is compared with the first.
+const SYSTEMS: [(&str, &str, usize); 3] =
+    [("local answers", LOCAL, 1), ("local answers, 3 admissions", LOCAL, 3), ("exact", EXACT, 1)];
+
+/// What a window showed.
+struct Measured {
+    polls: f64,
+    items: f64,
+    /// Of Redis, in cores, without what it takes anyhow.
+    redis: f64,
+    admissions: f64,
+}
+
+/// Measures each system for a whole slot.
+pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
+    let waiting = settings.scaled(settings.waiting.max(WAITING));
+    let queues = [format!("{}local_answers = true\n", line(LOCAL)), line(EXACT)];
+    let mut world = World::start(&queues).await?;
+    let mut rows: Vec<Row> = Vec::new();
+    let mut smallest = None;
+    for queue in [LOCAL, EXACT] {
+        let places = world.fill(queue, waiting).await?;
+        let tokens = world.tokens(queue, &places, WAITING);
+        let path = format!("/v1/queues/{queue}/token");
+        let requests: Arc<[_]> = tokens.iter().map(|token| with_token(&path, token)).collect();
+        for (name, _, admissions) in SYSTEMS.into_iter().filter(|system| system.1 == queue) {
+            for _ in 1..admissions {
+                world.add_admission().await;
+            }
+            say(&format!("waiting: {name}, for {:?}", window(settings)));
+            let it = measure(&world, settings, &requests).await?;
+            world.more_admissions.clear();
+            let percent = 100.0 * it.redis * MILLION / requests.len() as f64;
+            let both = (it.redis + it.admissions) / it.polls;
+            let times = both / *smallest.get_or_insert(both);
+            let is_local = queue == LOCAL;
+            rows.push(
+                Row::new(name)
+                    .figure("polls/s", it.polls / window(settings).as_secs_f64())
+                    .within(
+                        "items/poll",
+                        it.items / it.polls,
+                        is_local.then_some(Bound::AtMost(MOST_ITEMS)),
+                    )
+                    .within(
+                        "% of a core of Redis, per million",
+                        percent,
+                        is_local.then_some(Bound::AtMost(MOST_PERCENT)),
+                    )
+                    .figure("admission µs", 1e6 * it.admissions / it.polls)
+                    .within("×", times, (admissions > 1).then_some(Bound::AtMost(MOST_TIMES))),
+            );
+        }
+    }
+    sections.put(Section {
+        name: NAME,
+        title: "Visitors in line who poll".to_owned(),
+        how: format!(
+            "{waiting} visitors wait, and {} of them poll every {EVERY:?}, for a slot of {:?} after a \
+             first round. An item is a place that Redis looks up, or a heartbeat. The share of a core \
+             is what Redis takes more than without polls, for a million who poll. `×` compares the \
+             processor time of Redis and all admissions for a poll with the first row's.",
+            waiting.min(WAITING),
+            window(settings),
+        ),
+        rows,
+    });
+    Ok(())
+}
+
+fn window(settings: &Settings) -> Duration {
+    if settings.quick { Duration::from_millis(500) } else { SLOT }
+}
+
+async fn measure(
+    world: &World,
+    settings: &Settings,
+    requests: &Arc<[Vec<u8>]>,
+) -> anyhow::Result<Measured> {
+    let (first_round, window) = if settings.quick {
+        (Duration::from_millis(200), window(settings))
+    } else {
+        // Each admission reports each place once.
+        (EVERY * u32::try_from(world.admissions().count())?, SLOT)
+    };
+    let redis = world.anteroom.deployment.redis.id().context("Redis runs")?;
+    let idle = Duration::from_secs(5).min(window);
+    let before = cpu::of_process(redis)?;
+    tokio::time::sleep(idle).await;
+    let rest = (cpu::of_process(redis)? - before) as f64 / idle.as_nanos() as f64;
+
+    let polls = Arc::new(AtomicU64::new(0));
+    let every = EVERY / u32::try_from(requests.len())?;
+    let (start, end) = (Instant::now(), Instant::now() + first_round + window);
+    let addresses = world.addresses("queue.place")?;
+    let connection = async |n: usize| -> anyhow::Result<()> {
+        let mut stream = TcpStream::connect(addresses[n % addresses.len()]).await?;
+        loop {
+            let number = polls.fetch_add(1, Ordering::Relaxed);
+            let at = start + every * u32::try_from(number)?;
+            if at >= end {
+                return Ok(());
+            }
+            tokio::time::sleep_until(at).await;
+            let request = &requests[usize::try_from(number)? % requests.len()];
+            let (status, body) = exchange(&mut stream, request).await?;
+            ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&body));
+        }
+    };
+    let polling = try_join_all((0..settings.connections * addresses.len()).map(connection));
+    let counting = async {
+        tokio::time::sleep_until(start + first_round).await;
+        let before = (read(world, redis).await?, polls.load(Ordering::Relaxed));
+        tokio::time::sleep_until(end).await;
+        let after = (read(world, redis).await?, polls.load(Ordering::Relaxed));
+        anyhow::Ok(Measured {
+            polls: (after.1 - before.1) as f64,
+            items: after.0.items - before.0.items,
+            redis: (after.0.redis - before.0.redis) / window.as_nanos() as f64 - rest,
+            admissions: (after.0.admissions - before.0.admissions) / window.as_nanos() as f64,
+        })
+    };
+    Ok(tokio::try_join!(polling, counting)?.1)
+}
+
+/// Counters at one moment; processor times in ns.
+struct Counters {
+    items: f64,
+    redis: f64,
+    admissions: f64,
+}
+
+async fn read(world: &World, redis: u32) -> anyhow::Result<Counters> {
+    let mut counters =
+        Counters { items: 0.0, redis: cpu::of_process(redis)? as f64, admissions: 0.0 };
+    for admission in world.admissions() {
+        counters.admissions += cpu::of_process(admission.process.id())? as f64;
+        for operation in ["queue.place", "queue.heartbeat"] {
+            let name = format!("anteroom_store_batch_items_sum{{operation=\"{operation}\"}}");
+            counters.items += admission.metric(&name).await.unwrap_or_default();
+        }
+    }
+    Ok(counters)
+}
