@@ -451,7 +451,7 @@
     return column.map((it) => (sum += it));
   };
   // What a column has at a value of another, by interpolation; null outside.
-  const between = (at, xs, ys, least = 0) => {
+  const between = (at, xs, ys, least = -Infinity) => {
     const next = xs.findIndex((x) => x >= at);
     if (xs[next] === at) return ys[next];
     if (next < 1) return null;

@@ -1,8 +1,11 @@
 //! Far from the front the page reads the board, and polls its place rarely.
 
+use std::fs;
+use std::process::Command;
+
 use serde_json::{Value, json};
 
-use super::{SECOND, pauses, play, times, waiting};
+use super::{SECOND, pauses, play, script, times, waiting};
 
 /// Place 1 000, of which 940 are ahead.
 fn far() -> Value {
@@ -127,4 +130,30 @@ fn what_an_operator_changes_shows_by_the_board() {
     assert_eq!(shown["view"], "paused");
     assert_eq!(shown["elements"]["reason"]["textContent"], "A break.");
     assert!(times(&shown, "GET", "/token").len() <= 1);
+}
+
+#[test]
+fn the_page_reads_a_board_as_the_reference_does() {
+    let vectors = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/board-vectors.json");
+    let script = fs::read_to_string(script()).expect("the script");
+    let begin = script.find("const sums").expect("the functions of the board");
+    let end = script.find("// A hidden page").expect("their end");
+    let program = format!(
+        "{}
+        const vectors = JSON.parse(require('node:fs').readFileSync({vectors:?}));
+        const read = ({{ board, tickets }}) =>
+            ({{ board, tickets: tickets.map(({{ ticket }}) => ({{ ticket, ...onBoard(board, ticket) }})) }});
+        process.stdout.write(JSON.stringify(vectors.map(read)));",
+        &script[begin..end],
+    );
+    let output = Command::new("node").args(["-e", &program]).output().expect("node");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let vectors: Value =
+        serde_json::from_slice(&fs::read(vectors).expect("vectors")).expect("JSON");
+    let (read, vectors) = (read.as_array().expect("a list"), vectors.as_array().expect("a list"));
+    assert!(vectors.len() > 5 && read.len() == vectors.len());
+    for (read, vector) in read.iter().zip(vectors) {
+        assert_eq!(read["tickets"], vector["tickets"], "{}", vector["name"]);
+    }
 }
