@@ -191,7 +191,8 @@ fn the_defaults_are_valid_and_declare_nothing() {
 #[test]
 fn the_defaults_of_a_queue_are_those_of_the_table_of_its_rules() {
     let config = load("[queues.some]\nbatch = 7").expect("valid");
-    let rules = Rules { batch: Some(7), ..Rules::default() };
+    // What a version without the rule has written means off.
+    let rules = Rules { batch: Some(7), local_answers: true, ..Rules::default() };
     assert_eq!(config.queues["some"].rules, rules);
     for rule in RULES.iter().filter(|rule| rule.in_file) {
         let mut lines = defaults::keys().filter(|line| line.section == "queues.*");
@@ -274,7 +275,7 @@ fn the_specifications_sample_is_valid() {
         session_max = "30m"
         unproven_ttl = "10s"
         renew_on_authorize = true
-        local_answers = false
+        local_answers = true
         idle_ttl = "10m"
         keep_ttl = "30m"
         first_poll_ttl = "60s"
