@@ -39,6 +39,12 @@ pub async fn the_caches_keep_what_they_may(program: Program) {
         assert!(!is_cached(&browser.navigate(path).await), "{path}");
         assert!(is_cached(&browser.navigate(path).await), "{path}");
     }
+    // It is fresh for a second.
+    until("the board is cached", PATIENCE, async || {
+        let board = site.call(Method::GET, "/v1/queues/concert/board", "").await;
+        is_cached(board.is(200))
+    })
+    .await;
 }
 
 pub async fn no_visitor_gets_another_s_cookie_or_place(program: Program) {

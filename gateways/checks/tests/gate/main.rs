@@ -3,6 +3,7 @@
 
 mod arrives;
 mod attacks;
+mod board;
 mod browser;
 mod caching;
 mod envoy_grpc;

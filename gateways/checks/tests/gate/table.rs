@@ -94,6 +94,18 @@ table! {
         => page::the_files_of_the_page_pass_and_no_other_path_below_them;
     "Each event of the stream comes at once."
         => sse::the_place_comes_as_it_changes;
+    "Each visitor can read the board, without a place and without a check."
+        => board::each_visitor_can_read_the_board;
+    "The gateway has a cache for the board: 2 000 reads of 8 clients cost Anteroom a few requests a second."
+        => board::the_board_is_cached,
+            no in caddy: "caddy.md#cache-the-board",
+            no in envoy: "envoy.md#cache-the-board",
+            no in envoy_grpc: "envoy.md#cache-the-board",
+            no in traefik: "traefik.md#cache-the-board";
+    "The board of each queue has nothing of the visitor whose request filled the cache: no token, cookie, header or query."
+        => board::the_cache_has_nothing_of_a_visitor;
+    "A refusal to read the board (404, 503) is not cached."
+        => board::refusals_of_the_board_are_not_cached;
     "A visitor can read the status of an application to an event."
         => nginx::a_visitor_without_a_place_asks_for_an_application;
     "A CORS preflight needs a place, or `pass_preflight`."
@@ -110,7 +122,7 @@ table! {
         => large::an_upload_of_10_mb_passes_whole;
     "If Redis is down, visitors pass as `on_store_error` says: `hold`, `closed`, `open`."
         => outage::redis_down_admits_as_on_store_error_says;
-    "A cache that obeys `Cache-Control`, in front of the gateway or behind it, keeps the open paths."
+    "A cache that obeys `Cache-Control`, in front of the gateway or behind it, keeps the open paths and the board."
         => caching::the_caches_keep_what_they_may;
     "Such a cache gives no visitor the cookie or the place of another."
         => caching::no_visitor_gets_another_s_cookie_or_place;

@@ -7,10 +7,11 @@ use super::Findings;
 use crate::rendered::{find, items, name_of, of_kind};
 
 /// What visitors call: the waiting page and their API.
-const OF_VISITORS: [&str; 8] = [
+const OF_VISITORS: [&str; 9] = [
     "/queues/concert",
     "/queues/concert/assets/page.js",
     "/v1/queues/concert",
+    "/v1/queues/concert/board",
     "/v1/queues/concert/tokens",
     "/v1/queues/concert/token",
     "/v1/queues/concert/token/claim",
@@ -18,11 +19,12 @@ const OF_VISITORS: [&str; 8] = [
     "/v1/queues/concert/token/events",
 ];
 /// What never leads to admission from outside. The first two are the gateway check.
-const OF_NO_VISITOR: [&str; 9] = [
+const OF_NO_VISITOR: [&str; 10] = [
     "/v1/queues/concert/authorize",
     "/v1/queues/concert/authorize/seats",
     "/v1/queues/concert/places/a",
     "/v1/queues/concert/token/../authorize",
+    "/v1/queues/concert/board/a",
     "/v1/queues/concert/tokens/a",
     "/v1/admin/queues/concert",
     "/v1/limits/login/check",
