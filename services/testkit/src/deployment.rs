@@ -58,7 +58,7 @@ impl Deployment {
     /// # Panics
     /// When the file cannot be written.
     pub fn write(&self, queues: &str) {
-        std::fs::write(self.config_file(), queues).expect("a file");
+        std::fs::write(self.config_file(), in_mode(queues)).expect("a file");
     }
 
     /// Starts an admission.
@@ -164,6 +164,22 @@ impl Deployment {
         program.envs(self.env.iter().map(|(name, value)| (name, value)));
         program.envs(env.iter().copied());
         Service::start(program, ports).await
+    }
+}
+
+/// These queues with the rule `local_answers` of `ANTEROOM_TEST_LOCAL_ANSWERS`, if it is set and
+/// they do not have their own: a suite runs in both modes.
+fn in_mode(queues: &str) -> String {
+    let Ok(mode) = std::env::var("ANTEROOM_TEST_LOCAL_ANSWERS") else { return queues.to_owned() };
+    let line = |line: &str| {
+        let is_queue = line.strip_prefix("[queues.").is_some_and(|rest| !rest.contains('.'));
+        let rule = if is_queue { format!("local_answers = {mode}\n") } else { String::new() };
+        format!("{line}\n{rule}")
+    };
+    if queues.contains("local_answers") {
+        queues.to_owned()
+    } else {
+        queues.lines().map(line).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What visitors, gateways and browsers call.
 
-use anteroom_testkit::docs;
+use anteroom_testkit::{PATIENCE, docs, until};
 use reqwest::Method;
 use serde_json::json;
 
@@ -54,6 +54,17 @@ async fn the_public_port_answers_as_documented() {
     let foreign = |call: Call| call.header("sec-fetch-site", "cross-site");
     client.call("POST", "/queues/{queue}", &[], foreign).await.is(403);
 
+    let board = "/v1/queues/{queue}/board";
+    for (queue, status) in [("concert", 200), ("none", 404)] {
+        client.call("GET", board, &[("{queue}", queue)], plain).await.is(status);
+    }
+    client.call("GET", board, &[], |call| call.header("if-none-match", "*")).await.is(304);
+
+    until("it is the first visitor's turn", PATIENCE, async || {
+        let place = room.get("/v1/queues/concert/token").token(&first).send().await;
+        place.is(200).json()["status"] == "ready"
+    })
+    .await;
     holders(&client, &first, &second).await;
     streams(&room, &client.book, &second).await;
     gates(&client, &first).await;
