@@ -51,6 +51,9 @@ pub struct RulesInForce {
     session_ttl_ms: u64,
     idle_ttl_ms: u64,
     first_poll_ttl_ms: u64,
+    /// Whether positions can be off. Older versions have no such rule.
+    #[serde(default)]
+    local_answers: bool,
 }
 
 impl RulesInForce {
@@ -76,6 +79,7 @@ impl From<RulesInForce> for Rules {
             session_ttl: Duration::from_millis(rules.session_ttl_ms),
             idle_ttl: Duration::from_millis(rules.idle_ttl_ms),
             first_poll_ttl: Duration::from_millis(rules.first_poll_ttl_ms),
+            local_answers: rules.local_answers,
             losses: Vec::new(),
         }
     }
@@ -123,6 +127,7 @@ impl RulesWatch {
         let seen = self.seen.lock().clone();
         let changed = seen.len() > 1;
         let all = seen.into_iter().map(Rules::from).reduce(|all, next| all.or(&next));
-        (all.unwrap_or_else(|| RulesInForce::default().into()), changed)
+        let unknown = || RulesInForce { local_answers: true, ..RulesInForce::default() };
+        (all.unwrap_or_else(|| unknown().into()), changed)
     }
 }

@@ -73,6 +73,9 @@ pub struct Line {
     pub received: u64,
     /// The place of the token that went with the request.
     pub holds: Option<Held>,
+    /// The best position so far of that place, if it went with the request. On an event stream: the
+    /// position before this event.
+    pub position: Option<u64>,
     /// Absent when no whole answer came.
     pub status: Option<u16>,
     /// The code of a refusal, or what became of the connection.
@@ -99,6 +102,7 @@ impl Line {
             sent,
             received: sent,
             holds,
+            position: None,
             status: None,
             code: "cut short".to_owned(),
             ticket: None,

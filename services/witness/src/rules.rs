@@ -14,6 +14,8 @@ pub struct Rules {
     pub session_ttl: Duration,
     pub idle_ttl: Duration,
     pub first_poll_ttl: Duration,
+    /// Whether a position can be up to 3 % off.
+    pub local_answers: bool,
     /// Spans (µs of the record's clock) at whose end the store had lost acknowledged writes: from
     /// the moment it stopped until it answered again. Between them the promises hold for what it
     /// still has.
@@ -36,6 +38,7 @@ impl Rules {
             session_ttl: self.session_ttl.min(other.session_ttl),
             idle_ttl: self.idle_ttl.min(other.idle_ttl),
             first_poll_ttl: self.first_poll_ttl.min(other.first_poll_ttl),
+            local_answers: self.local_answers || other.local_answers,
             losses: self.losses,
         }
     }
@@ -52,6 +55,7 @@ impl Default for Rules {
             session_ttl: Duration::from_secs(300),
             idle_ttl: Duration::from_secs(600),
             first_poll_ttl: Duration::from_secs(60),
+            local_answers: false,
             losses: Vec::new(),
         }
     }

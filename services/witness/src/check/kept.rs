@@ -2,7 +2,7 @@
 //! moves only forward, and ends only for a reason that there was.
 
 use crate::{
-    Call, Line, Shown,
+    Call, Line, Rules, Shown,
     place::{Entry, Place},
 };
 
@@ -11,8 +11,17 @@ use super::Violation;
 /// Ends are shown in whole milliseconds, at the gate in whole seconds.
 const ROUNDING: u64 = 1_002_000;
 
-pub(super) fn check(places: &[Place]) -> Vec<Violation> {
-    places.iter().flat_map(|place| [gone(place), backwards(place)]).flatten().collect()
+/// With `local_answers` a position is that of the line up to so long before the request.
+const LINE_AGE: u64 = 2_000_000;
+/// And it is off by at most so many per cent, in either direction.
+const OFF: u128 = 3;
+
+pub(super) fn check(places: &[Place], rules: &Rules) -> Vec<Violation> {
+    let of_one = |place: &Place| {
+        let back = backwards(place).or_else(|| worse_than_sent(place));
+        [gone(place), back.or_else(|| worse_than_shown(place, rules))]
+    };
+    places.iter().flat_map(of_one).flatten().collect()
 }
 
 /// The end came too soon, or for no reason.
@@ -48,9 +57,8 @@ fn gone(place: &Place) -> Option<Violation> {
 /// How far a place has come: a later answer never shows less.
 fn progress((_, line): &Entry) -> (u8, u64) {
     match &line.shown {
-        // The gate shows no position.
         Shown::Nothing => (0, 0),
-        Shown::Waiting { position } => (1, u64::MAX - position.unwrap_or(u64::MAX)),
+        Shown::Waiting { .. } => (1, 0),
         Shown::Ready { .. } => (2, 0),
         Shown::Active { left_ms } => (3, line.sent + 1_000 * left_ms),
         Shown::Gone { .. } => (4, 0),
@@ -79,11 +87,65 @@ fn backwards(place: &Place) -> Option<Violation> {
         // A session's end: the earlier answer's lower bound against this one's upper bound.
         let took = later.1.received - later.1.sent;
         let tolerated = if before.0 == 3 { took + ROUNDING } else { 0 };
-        let unknown = now == (1, 0) && before.0 == 1;
-        if !unknown && (now.0, now.1.saturating_add(tolerated)) < before {
+        if (now.0, now.1.saturating_add(tolerated)) < before {
             let what = format!("ticket {} goes backwards", place.held.ticket);
             return Some(Violation::new(5, what, [furthest.0, later.0]));
         }
     }
     None
+}
+
+/// The position that an answer shows.
+fn position(line: &Line) -> Option<u64> {
+    match line.shown {
+        // The gate shows none.
+        Shown::Waiting { position } => position,
+        _ => None,
+    }
+}
+
+fn worse(place: &Place, before: u64, now: &Entry, proof: Option<usize>) -> Violation {
+    let now_position = position(now.1).unwrap_or_default();
+    let ticket = place.held.ticket;
+    let what = format!("ticket {ticket} goes backwards: position {now_position} after {before}");
+    Violation::new(5, what, proof.into_iter().chain([now.0]))
+}
+
+/// An answer shows a worse position than the one that went with its request, if that was of the
+/// same place.
+fn worse_than_sent(place: &Place) -> Option<Violation> {
+    place.lines.iter().find_map(|entry @ (_, line)| {
+        let sent = line.position.filter(|_| line.holds == Some(place.held))?;
+        position(line).filter(|now| *now > sent)?;
+        // The client may know it from the board, of which there is no line.
+        let showed =
+            |(_, other): &&Entry| other.received <= line.received && position(other) == Some(sent);
+        let proof = place.lines.iter().find(showed).map(|(at, _)| *at);
+        Some(worse(place, sent, entry, proof))
+    })
+}
+
+/// An answer shows a worse position than one that was there before its request, whichever tab sent
+/// them.
+///
+/// With `local_answers` both may be off, in opposite directions, and the later one by a line that
+/// was read before the earlier one.
+fn worse_than_shown(place: &Place, rules: &Rules) -> Option<Violation> {
+    let (age, off) = if rules.local_answers { (LINE_AGE, OFF) } else { (0, 0) };
+    let mut by_sending = place.lines.clone();
+    by_sending.sort_unstable_by_key(|(_, line)| line.sent);
+    let mut received = place.lines.iter().peekable();
+    let mut least: Option<(u64, usize)> = None;
+    by_sending.iter().find_map(|later| {
+        while let Some((at, line)) =
+            received.next_if(|(_, line)| line.received + age <= later.1.sent)
+        {
+            // A position that the client itself sent can be one of the board, which is off too.
+            let own = position(line).filter(|own| line.position.is_none_or(|sent| *own < sent));
+            least = [least, own.map(|own| (own, *at))].into_iter().flatten().min();
+        }
+        let ((before, proof), now) = (least?, position(later.1)?);
+        let is_worse = (100 - off) * u128::from(now) > (100 + off) * u128::from(before);
+        is_worse.then(|| worse(place, before, later, Some(proof)))
+    })
 }

@@ -63,7 +63,7 @@ pub fn check(record: &[Line], rules: &Rules) -> Vec<Violation> {
             rate::check(&places, rules),
             order::check(&places),
             one_place::check(&places),
-            kept::check(&places),
+            kept::check(&places, rules),
             epoch::check(&places),
         ] {
             violations.extend(found.into_iter().take(MOST));

@@ -1,6 +1,6 @@
 //! Promise 5: the checker remembers what was acknowledged.
 
-use anteroom_witness::{Call, Heard, Rules, Shown};
+use anteroom_witness::{Call, Heard, Held, Rules, Shown};
 
 use crate::story::{Story, active, gone, ready, rules, waiting};
 
@@ -106,6 +106,62 @@ fn promise_05_a_position_only_improves() {
     one().looks(1, (50, 62), 1, waiting(4)).looks(1, (51, 60), 1, waiting(5)).is_clean();
     let gate = one().looks(1, (50, 52), 1, waiting(4));
     gate.hears(1, Call::Authorize, (60, 61), 1, Shown::Waiting { position: None }).is_clean();
+}
+
+fn local_answers() -> Rules {
+    Rules { local_answers: true, ..rules() }
+}
+
+#[test]
+fn promise_05_no_position_is_worse_than_the_one_that_the_client_sent() {
+    for rules in [rules(), local_answers()] {
+        let looks = |at, position| one().looks(1, (at, at + 2), 1, waiting(position));
+        let worse = looks(50, 4).looks(1, (60, 62), 1, waiting(5)).sends(4);
+        worse.breaks_by(&rules, 5, "ticket 1 goes backwards: position 5 after 4", &[2, 3]);
+        // Whatever other requests were under way.
+        let worse = looks(50, 4).looks(1, (51, 53), 1, waiting(5)).sends(4);
+        worse.breaks_by(&rules, 5, "ticket 1 goes backwards: position 5 after 4", &[2, 3]);
+        // A client can know its position from the board alone.
+        let worse = one().looks(1, (60, 62), 1, waiting(5)).sends(3);
+        worse.breaks_by(&rules, 5, "ticket 1 goes backwards: position 5 after 3", &[2]);
+        looks(50, 4).looks(1, (60, 62), 1, waiting(4)).sends(4).is_clean_by(&rules);
+    }
+    // Its join of the same key has another ticket: the position was that of the place before.
+    let mut again = one().leaves(1, (50, 52), 1).joins(1, (60, 62), 2, waiting(9)).sends(4);
+    again.last().holds = Some(Held { epoch: 7, ticket: 1 });
+    again.is_clean();
+}
+
+#[test]
+fn promise_05_with_local_answers_positions_are_3_percent_off() {
+    // Shown 3 % too small, and then 3 % too great, by a line that was read up to 2 s ago.
+    let story = |before, at, now| {
+        let story = Story::default().joins(1, (0, 2), 1, waiting(before));
+        story.looks(1, (at, at + 2), 1, waiting(now))
+    };
+    for (before, at, now) in [(970, 2_002, 1_030), (970, 2_001, 5_000), (17, 9_000, 18)] {
+        story(before, at, now).is_clean_by(&local_answers());
+        let proof = format!("goes backwards: position {now} after {before}");
+        story(before, at, now).breaks(5, &proof, &[1, 2]);
+    }
+    for (before, at, now) in [(970, 2_002, 1_031), (16, 2_002, 17), (1, 9_000, 2)] {
+        story(before, at, now).breaks_by(&local_answers(), 5, "goes backwards", &[1, 2]);
+    }
+}
+
+#[test]
+fn promise_05_a_position_that_the_client_sent_says_nothing_to_its_other_tabs() {
+    let first = |position| Story::default().joins(1, (0, 2), 1, waiting(position));
+    let tabs_of = |position| {
+        // The board showed it.
+        let story = first(position).looks(1, (50, 52), 1, waiting(950)).sends(950);
+        story.looks(1, (60, 62), 1, waiting(980))
+    };
+    tabs_of(1_000).is_clean();
+    tabs_of(979).breaks(5, "goes backwards: position 980 after 979", &[1, 3]);
+    // The room counted this one itself.
+    let counted = first(1_000).looks(1, (50, 52), 1, waiting(940)).sends(950);
+    counted.looks(1, (60, 62), 1, waiting(980)).breaks(5, "position 980 after 940", &[2, 3]);
 }
 
 #[test]

@@ -16,8 +16,9 @@ const VISITORS: usize = 80;
 const PATIENCE: u64 = 1_500_000;
 const END: u64 = 90_000_000;
 
-fn rules() -> Rules {
+fn rules(local_answers: bool) -> Rules {
     Rules {
+        local_answers,
         capacity: Some(CAPACITY),
         batch: Some(BATCH),
         interval: Duration::from_micros(INTERVAL),
@@ -43,6 +44,8 @@ enum Event {
 struct Visitor {
     held: Option<Held>,
     shown: Shown,
+    /// The best position so far of the place that it holds.
+    position: Option<u64>,
     /// Requests under way.
     waits_for: usize,
 }
@@ -53,10 +56,11 @@ struct Request {
 }
 
 /// A record of 90 s, in order of reception.
-fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
+fn play(fault: PlantedFault, local_answers: bool, seed: u64) -> Vec<Line> {
     let mut random = StdRng::seed_from_u64(seed);
-    let mut room = SimulatedRoom::new(fault);
-    let mut visitors = vec![Visitor { held: None, shown: Shown::Nothing, waits_for: 0 }; VISITORS];
+    let mut room = SimulatedRoom::new(fault, local_answers);
+    let new = Visitor { held: None, shown: Shown::Nothing, position: None, waits_for: 0 };
+    let mut visitors = vec![new; VISITORS];
     let (mut requests, mut record) = (Vec::<Request>::new(), Vec::new());
     let mut events = BinaryHeap::from([Reverse((0, Event::Tick))]);
     for visitor in 0..VISITORS {
@@ -80,12 +84,11 @@ fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
                     let (there, back) = (latency(&mut random), latency(&mut random));
                     let answered = there + back < PATIENCE;
                     let took = if answered { there + back } else { PATIENCE };
-                    let held = visitors[visitor].held;
+                    let Visitor { held, position, .. } = visitors[visitor];
                     let number = requests.len();
-                    requests.push(Request {
-                        line: line(visitor, call, now, took, held),
-                        outcome: None,
-                    });
+                    let line = line(visitor, call, now, took, held);
+                    let position = position.filter(|_| call == Call::Place);
+                    requests.push(Request { line: Line { position, ..line }, outcome: None });
                     // Some that are given up never have an effect.
                     if answered || random.random_bool(0.7) {
                         events.push(Reverse((now + there, Event::Effect(number))));
@@ -96,7 +99,8 @@ fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
             Event::Effect(number) => {
                 let line = &requests[number].line;
                 let ticket = line.holds.map_or(0, |held| held.ticket);
-                requests[number].outcome = Some(room.ask(now, line.visitor, line.call, ticket));
+                let of = (ticket, line.position);
+                requests[number].outcome = Some(room.ask(now, line.visitor, line.call, of));
             }
             Event::Heard(number) => {
                 let request = &mut requests[number];
@@ -108,14 +112,22 @@ fn play(fault: PlantedFault, seed: u64) -> Vec<Line> {
                     (request.line.ticket, request.line.shown) = (Some(ticket), shown);
                     request.line.given = (request.line.call == Call::Join).then_some(held);
                 }
-                let (line, visitor) = (request.line.clone(), request.line.visitor as usize);
+                let (line, number) = (request.line.clone(), request.line.visitor as usize);
                 record.push(line.clone());
-                visitors[visitor].held = line.given.or(visitors[visitor].held);
-                visitors[visitor].shown = line.shown;
-                visitors[visitor].waits_for -= 1;
-                if visitors[visitor].waits_for == 0 && !random.random_bool(0.01) {
+                let visitor = &mut visitors[number];
+                if line.given.is_some_and(|given| visitor.held != Some(given)) {
+                    (visitor.held, visitor.position) = (line.given, None);
+                }
+                if let (Shown::Waiting { position }, true) =
+                    (&line.shown, line.place() == visitor.held)
+                {
+                    visitor.position = [visitor.position, *position].into_iter().flatten().min();
+                }
+                visitor.shown = line.shown;
+                visitor.waits_for -= 1;
+                if visitor.waits_for == 0 && !random.random_bool(0.01) {
                     let pause = random.random_range(10_000..600_000);
-                    events.push(Reverse((now + pause, Event::Decides(visitor))));
+                    events.push(Reverse((now + pause, Event::Decides(number))));
                 }
             }
         }
@@ -157,6 +169,7 @@ fn line(visitor: usize, call: Call, sent: u64, took: u64, held: Option<Held>) ->
         sent,
         received: sent + took,
         holds: held.filter(|_| call != Call::Join),
+        position: None,
         status: None,
         code: String::new(),
         ticket: None,
@@ -168,21 +181,23 @@ fn line(visitor: usize, call: Call, sent: u64, took: u64, held: Option<Held>) ->
 
 #[test]
 fn an_honest_room_is_never_accused() {
-    let mut most = (0, 0);
-    for seed in 0..20 {
-        let record = play(PlantedFault::None, seed);
-        let found = check(&record, &rules());
-        assert!(found.is_empty(), "seed {seed}: {}", reports(&found, &record));
-        let busiest = busiest(&record, &rules());
-        most = (most.0.max(busiest.inside), most.1.max(busiest.promoted));
-        assert!(record.iter().any(|line| line.shown == gone("left")), "visits come to an end");
+    for local_answers in [false, true] {
+        let (rules, mut most) = (rules(local_answers), (0, 0));
+        for seed in 0..20 {
+            let record = play(PlantedFault::None, local_answers, seed);
+            let found = check(&record, &rules);
+            assert!(found.is_empty(), "seed {seed}: {}", reports(&found, &record));
+            let busiest = busiest(&record, &rules);
+            most = (most.0.max(busiest.inside), most.1.max(busiest.promoted));
+            assert!(record.iter().any(|line| line.shown == gone("left")), "visits come to an end");
+        }
+        assert_eq!(most, (CAPACITY, BATCH), "the limits are reached");
     }
-    assert_eq!(most, (CAPACITY, BATCH), "the limits are reached");
 }
 
 #[test]
 fn each_planted_fault_is_found() {
-    for (fault, promise) in [
+    let faults = [
         (PlantedFault::OneTooMany, 1),
         (PlantedFault::OneTooFast, 2),
         (PlantedFault::OutOfOrder, 3),
@@ -190,12 +205,20 @@ fn each_planted_fault_is_found() {
         (PlantedFault::LosesJoins, 5),
         (PlantedFault::FalseHope, 5),
         (PlantedFault::ShortTurns, 5),
-    ] {
-        let found = (0..10).filter(|seed| {
-            let found = check(&play(fault, *seed), &rules());
-            found.iter().any(|violation| violation.promise == promise)
-        });
-        let found = found.count();
-        assert!(found >= 2, "{fault:?} was found in {found} of 10 runs");
+        (PlantedFault::IgnoresSentPositions, 5),
+    ];
+    for (fault, promise) in faults {
+        for local_answers in [false, true] {
+            if fault == PlantedFault::IgnoresSentPositions && !local_answers {
+                continue;
+            }
+            let found = (0..10).filter(|seed| {
+                let record = play(fault, local_answers, *seed);
+                let found = check(&record, &rules(local_answers));
+                found.iter().any(|violation| violation.promise == promise)
+            });
+            let found = found.count();
+            assert!(found >= 2, "{fault:?} was found in {found} of 10 runs");
+        }
     }
 }

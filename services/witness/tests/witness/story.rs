@@ -60,6 +60,7 @@ impl Story {
             sent: 1_000 * times.0,
             received: 1_000 * times.1,
             holds: (!joins).then_some(held),
+            position: None,
             status: Some(if joins && !again { 201 } else { 200 }),
             code: String::new(),
             ticket: Some(ticket),
@@ -94,6 +95,12 @@ impl Story {
         self
     }
 
+    /// The last request had this position with it.
+    pub fn sends(mut self, position: u64) -> Self {
+        self.last().position = Some(position);
+        self
+    }
+
     pub fn last(&mut self) -> &mut Line {
         self.lines.last_mut().expect("a line")
     }
@@ -117,7 +124,12 @@ impl Story {
     /// 1).
     #[track_caller]
     pub fn breaks(&self, promise: u8, what: &str, lines: &[usize]) {
-        let found = self.check(&rules());
+        self.breaks_by(&rules(), promise, what, lines);
+    }
+
+    #[track_caller]
+    pub fn breaks_by(&self, rules: &Rules, promise: u8, what: &str, lines: &[usize]) {
+        let found = self.check(rules);
         let all = reports(&found, &self.lines);
         assert_eq!(found.len(), 1, "{all}");
         assert!(found[0].promise == promise && found[0].what.contains(what), "{all}");
