@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 use crate::{Clock, Redis, Service, binary};
 
+const MODE: &str = "ANTEROOM_TEST_LOCAL_ANSWERS";
+
 /// The ports of each service.
 const ADMISSION_PORTS: &[&str] = &["public", "service", "metrics"];
 const SCHEDULER_PORTS: &[&str] = &["metrics"];
@@ -167,10 +169,15 @@ impl Deployment {
     }
 }
 
-/// These queues with the rule `local_answers` of `ANTEROOM_TEST_LOCAL_ANSWERS`, if it is set and
-/// they do not have their own: a suite runs in both modes.
+/// Whether queues of tests have the rule `local_answers` that do not set it: a suite runs in both
+/// modes.
+pub fn local_answers() -> bool {
+    std::env::var(MODE).as_deref() != Ok("false")
+}
+
+/// These queues in the mode of the test.
 fn in_mode(queues: &str) -> String {
-    let Ok(mode) = std::env::var("ANTEROOM_TEST_LOCAL_ANSWERS") else { return queues.to_owned() };
+    let Ok(mode) = std::env::var(MODE) else { return queues.to_owned() };
     let line = |line: &str| {
         let is_queue = line.strip_prefix("[queues.").is_some_and(|rest| !rest.contains('.'));
         let rule = if is_queue { format!("local_answers = {mode}\n") } else { String::new() };

@@ -57,7 +57,7 @@ pub use chromium::Chromium;
 pub use clock::Clock;
 pub use cluster::Cluster;
 pub use config_map::mount_config_map;
-pub use deployment::{Anteroom, Deployment};
+pub use deployment::{Anteroom, Deployment, local_answers};
 pub use log::Log;
 pub use permissions::{PERMISSIONS, PERMISSIONS_OF_CLUSTER};
 pub use process::Process;

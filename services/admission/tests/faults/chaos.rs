@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use anteroom_testkit::{
-    Deployment, Redis,
+    Deployment, Redis, local_answers,
     witness::{Crowd, Habit, Rules, Scene},
 };
 use rand::Rng as _;
@@ -27,6 +27,7 @@ fn rules() -> Rules {
         session_ttl: Duration::from_secs(5),
         idle_ttl: Duration::from_secs(60),
         first_poll_ttl: Duration::from_secs(30),
+        local_answers: local_answers(),
         losses: Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anteroom_testkit::{
-    Deployment, PATIENCE, Redis, Service, until, until_some,
+    Deployment, PATIENCE, Redis, Service, local_answers, until, until_some,
     witness::{
         Busiest, Call, Caller, Crowd, Doors, Ended, Habit, Line, Record, Rules, Scene, Shown,
     },
@@ -55,6 +55,7 @@ pub fn rules() -> Rules {
         interval: Duration::from_secs(1),
         claim_ttl: Duration::from_secs(5),
         session_ttl: Duration::from_secs(5),
+        local_answers: local_answers(),
         ..Rules::default()
     }
 }

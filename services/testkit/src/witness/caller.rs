@@ -45,22 +45,27 @@ pub struct Caller {
     pub token: Option<Token>,
     /// Whom it asks.
     pub door: u8,
+    /// The best position so far, and the ticket that it belongs to.
+    best: Option<(u64, u64)>,
 }
 
 impl Caller {
     /// A visitor who is an identity of its own.
     pub fn new(scene: &Scene, visitor: u32) -> Self {
         let door = u8::try_from(visitor % u32::from(scene.doors.count())).unwrap_or(0);
-        Self { scene: scene.clone(), visitor, identity: visitor, token: None, door }
+        Self { scene: scene.clone(), visitor, identity: visitor, token: None, door, best: None }
     }
 
     /// Asks once. A join's token is kept; a caller without an answer turns to the next door.
     pub async fn ask(&mut self, call: Call) -> Heard {
-        let request = self.request(call);
-        let record = &self.scene.record;
         let holds = self.token.as_ref().map(|token| token.place);
+        let of_this = |best: &(u64, u64)| holds.is_some_and(|holds| holds.ticket == best.0);
+        let best = self.best.filter(of_this).map(|(_, position)| position);
+        let position = best.filter(|_| call == Call::Place);
+        let request = self.request(call, position);
+        let record = &self.scene.record;
         let line = Line::sent(self.visitor, self.identity, call, record.now(), holds);
-        let recorded = record.request(Line { door: self.door, ..line });
+        let recorded = record.request(Line { door: self.door, position, ..line });
         let answer = self.scene.doors.send(self.door, request, self.scene.patience).await;
         let heard = match answer {
             Ok((status, headers, body)) => {
@@ -72,6 +77,11 @@ impl Caller {
         recorded.hears(&heard);
         if let Some(token) = &heard.token {
             self.token = Some(token.clone());
+        }
+        if let (Shown::Waiting { position: Some(now) }, Some(ticket)) = (&heard.shown, heard.ticket)
+        {
+            let before = self.best.filter(|best| best.0 == ticket).map_or(*now, |best| best.1);
+            self.best = Some((ticket, before.min(*now)));
         }
         if heard.shown == Shown::Nothing {
             self.turn_to_the_next_door();
@@ -101,7 +111,7 @@ impl Caller {
         self.door = (self.door + 1) % self.scene.doors.count();
     }
 
-    fn request(&self, call: Call) -> Out {
+    fn request(&self, call: Call, position: Option<u64>) -> Out {
         let (method, path) = match call {
             Call::Join => (Method::POST, "tokens"),
             Call::Place => (Method::GET, "token"),
@@ -120,6 +130,9 @@ impl Caller {
                 .header("idempotency-key", format!("a-secret-of-the-visitor-{}", self.identity));
         } else if let Some(token) = &self.token {
             request = request.header("x-anteroom-token", &token.text);
+        }
+        if let Some(position) = position {
+            request = request.header("x-anteroom-position", position);
         }
         let body = if call == Call::Join { Bytes::from_static(b"{}") } else { Bytes::new() };
         request.body(Full::new(body)).expect("a name and ASCII")

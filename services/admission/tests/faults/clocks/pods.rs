@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anteroom_core::queue::AssertionKeys;
 use anteroom_testkit::{
-    Clock, Deployment, PATIENCE, Redis, Service, until,
+    Clock, Deployment, PATIENCE, Redis, Service, local_answers, until,
     witness::{Call, Caller, Crowd, Doors, Habit, Rules, Scene, Shown},
 };
 use jiff::Timestamp;
@@ -101,7 +101,12 @@ async fn promise_12_a_session_lasts_as_long_through_every_door_whatever_the_pods
         assert!(lasted < PATIENCE, "still active after {lasted:?}");
     }
     let session_ttl = Duration::from_secs(5);
-    scene.record.hold_to(&Rules { capacity: Some(1), session_ttl, ..Rules::default() });
+    scene.record.hold_to(&Rules {
+        capacity: Some(1),
+        session_ttl,
+        local_answers: local_answers(),
+        ..Rules::default()
+    });
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ async fn what_was_done_after_the_snapshot_is_undone() {
     let [mut claims, mut finishes, mut joins, mut other] =
         [1, 2, 3, 4].map(|visitor| Caller::new(&scene, visitor));
     for visitor in [&mut claims, &mut finishes] {
-        assert!(matches!(visitor.ask_until(Call::Join, heard).await, Shown::Ready { .. }));
+        visitor.ask_until(Call::Join, |shown| matches!(shown, Shown::Ready { .. })).await;
     }
     assert!(matches!(finishes.ask(Call::Claim).await.shown, Shown::Active { .. }));
     site.redis.run::<()>(&["SAVE"]).await;
