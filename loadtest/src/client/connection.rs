@@ -3,7 +3,7 @@
 //! The task that waits for an answer also drives the connection. A task of its own for each
 //! connection would be woken for each request, which costs about as much as the request.
 
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,9 +11,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{HeaderMap, Request, StatusCode};
+use hyper::header::CONTENT_TYPE;
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -52,6 +53,14 @@ pub struct Connection {
 struct Open {
     sender: SendRequest<Full<Bytes>>,
     driver: http1::Connection<Stream, Full<Bytes>>,
+    /// Whether the driver has come to its end.
+    ended: bool,
+}
+
+/// The body of an event stream, on the connection that it came on. Dropped, both are closed.
+pub struct EventBody {
+    open: Box<Open>,
+    body: Incoming,
 }
 
 impl Connection {
@@ -77,7 +86,38 @@ impl Connection {
         timeout(within, exchange).await.unwrap_or(Err(Fault::Timeout))
     }
 
+    /// Sends a request once. If the answer is an event stream, its body is to be read; else this
+    /// reads the complete answer, as [`Connection::send`] does.
+    pub async fn open(
+        &mut self,
+        request: Outgoing,
+        within: Duration,
+    ) -> Result<(Answer, Option<EventBody>), Fault> {
+        let opens = Box::pin(async {
+            let (mut open, answer) = self.begin(request).await?;
+            let (head, body) = answer.into_parts();
+            let kind = head.headers.get(CONTENT_TYPE);
+            if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+                let (status, headers) = (head.status, head.headers);
+                let answer = Answer { status, headers, body: Bytes::new() };
+                return Ok((answer, Some(EventBody { open, body })));
+            }
+            let answer = open.rest(Response::from_parts(head, body)).await?;
+            self.open = Some(open);
+            Ok((answer, None))
+        });
+        timeout(within, opens).await.unwrap_or(Err(Fault::Timeout))
+    }
+
     async fn exchange(&mut self, request: Outgoing) -> Result<Answer, Fault> {
+        let (mut open, answer) = self.begin(request).await?;
+        let answer = open.rest(answer).await?;
+        self.open = Some(open);
+        Ok(answer)
+    }
+
+    /// Sends a request, on an open connection or a new one, and reads the head of the answer.
+    async fn begin(&mut self, request: Outgoing) -> Result<(Box<Open>, Response<Incoming>), Fault> {
         // Taken out, so it is dropped when this is.
         let kept = match self.open.take() {
             Some(open) => open.still().await,
@@ -88,17 +128,15 @@ impl Connection {
             Some(open) => open,
             None => self.connect().await?,
         };
-        let answer = match open.exchange(request).await {
+        let answer = match open.begin(request).await {
             // The server closed a kept connection meanwhile. The request was not sent.
             Err(Some(unsent)) if was_kept => {
                 open = self.connect().await?;
-                open.exchange(unsent).await
+                open.begin(unsent).await
             }
             answer => answer,
         };
-        let answer = answer.map_err(|_| Fault::Broken)?;
-        self.open = Some(open);
-        Ok(answer)
+        Ok((open, answer.map_err(|_| Fault::Broken)?))
     }
 
     async fn connect(&self) -> Result<Box<Open>, Fault> {
@@ -127,43 +165,84 @@ impl Open {
         let mut client = http1::Builder::new();
         client.read_buf_exact_size(Some(READ));
         let (sender, driver) = client.handshake(stream).await?;
-        Ok(Self { sender, driver })
+        Ok(Self { sender, driver, ended: false })
     }
 
     /// This one, if the server has not closed it.
     async fn still(mut self: Box<Self>) -> Option<Box<Self>> {
-        let mut driver = Pin::new(&mut self.driver);
-        let ended = poll_fn(|cx| Poll::Ready(driver.as_mut().poll(cx).is_ready())).await;
-        (!ended && self.sender.is_ready()).then_some(self)
+        if !self.ended {
+            let mut driver = Pin::new(&mut self.driver);
+            self.ended = poll_fn(|cx| Poll::Ready(driver.as_mut().poll(cx).is_ready())).await;
+        }
+        (!self.ended && self.sender.is_ready()).then_some(self)
     }
 
+    /// Sends a request and reads the head of the answer.
+    ///
     /// # Errors
     ///
     /// The request, if it was not sent.
-    async fn exchange(&mut self, request: Outgoing) -> Result<Answer, Option<Outgoing>> {
-        let Self { sender, driver } = self;
-        let mut answer = pin!(async {
+    async fn begin(&mut self, request: Outgoing) -> Result<Response<Incoming>, Option<Outgoing>> {
+        let Self { sender, driver, ended } = self;
+        let sends = async {
             let sent = sender.try_send_request(request).await;
-            let (head, mut pieces) = sent.map_err(|mut error| error.take_message())?.into_parts();
+            sent.map_err(|mut error| error.take_message())
+        };
+        driven(driver, ended, sends).await
+    }
+
+    /// Reads the rest of an answer.
+    async fn rest(&mut self, answer: Response<Incoming>) -> Result<Answer, Fault> {
+        let (head, mut pieces) = answer.into_parts();
+        let reads = async {
             let mut body = Vec::new();
             while let Some(piece) = pieces.frame().await {
-                if let Ok(piece) = piece.map_err(|_| None)?.into_data() {
+                if let Ok(piece) = piece.map_err(|_| Fault::Broken)?.into_data() {
                     let room = LONGEST_BODY - body.len();
                     body.extend_from_slice(&piece[..piece.len().min(room)]);
                 }
             }
             Ok(Answer { status: head.status, headers: head.headers, body: body.into() })
-        });
-        let (mut driver, mut ended) = (Pin::new(driver), false);
-        poll_fn(|cx| {
-            // What the driver reads in this turn is taken in this turn.
-            let ready = answer.as_mut().poll(cx);
-            if ready.is_ready() {
-                return ready;
-            }
-            ended = ended || driver.as_mut().poll(cx).is_ready();
-            answer.as_mut().poll(cx)
-        })
-        .await
+        };
+        driven(&mut self.driver, &mut self.ended, reads).await
     }
+}
+
+impl EventBody {
+    /// The next piece; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Fault::Broken`] if the connection ends before the stream does.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, Fault> {
+        let Self { open, body } = self;
+        let reads = async {
+            while let Some(frame) = body.frame().await {
+                if let Ok(piece) = frame.map_err(|_| Fault::Broken)?.into_data() {
+                    return Ok(Some(piece));
+                }
+            }
+            Ok(None)
+        };
+        driven(&mut open.driver, &mut open.ended, reads).await
+    }
+}
+
+/// Polls a future, and the connection that it waits for.
+async fn driven<T>(
+    driver: &mut http1::Connection<Stream, Full<Bytes>>,
+    ended: &mut bool,
+    future: impl Future<Output = T>,
+) -> T {
+    let (mut driver, mut future) = (Pin::new(driver), pin!(future));
+    poll_fn(|cx| {
+        // What the driver reads in this turn is taken in this turn.
+        let ready = future.as_mut().poll(cx);
+        if ready.is_ready() {
+            return ready;
+        }
+        *ended = *ended || driver.as_mut().poll(cx).is_ready();
+        future.as_mut().poll(cx)
+    })
+    .await
 }

@@ -7,7 +7,7 @@ mod json;
 mod sources;
 mod target;
 
-pub use connection::{Answer, Connection, Outgoing};
+pub use connection::{Answer, Connection, EventBody, Outgoing};
 pub use fault::Fault;
 pub use sources::Sources;
 pub use target::{Route, Target, address};

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::cheat::{Came, FellFor, Trick};
 use super::delivery::Deliveries;
+use super::kind::Kind;
 use super::mix::Habit;
 use super::room::Look;
 use crate::client::Fault;
@@ -51,6 +52,8 @@ pub struct Counts {
     pub promoted_ms: Vec<u128>,
     /// Requests to the waiting room.
     pub room: Traffic,
+    /// The same by kind, and the events of their streams.
+    pub kinds: BTreeMap<Kind, u64>,
     /// Requests to the protected service.
     pub service: Traffic,
     /// All requests, by the kind of connection.
@@ -127,6 +130,7 @@ impl Counts {
         self.tricks.merge_with(&other.tricks);
         self.waits.merge_with(&other.waits);
         self.room.merge_with(&other.room);
+        self.kinds.merge_with(&other.kinds);
         self.service.merge_with(&other.service);
         self.connections.merge_with(&other.connections);
         self.connection_waits.merge_with(&other.connection_waits);
@@ -136,6 +140,19 @@ impl Counts {
         // All look at the same room.
         if other.looks.len() > self.looks.len() {
             self.looks = other.looks;
+        }
+    }
+
+    /// A request to the waiting room, or an event of a stream.
+    pub fn note(&mut self, kind: Kind) {
+        *self.kinds.entry(kind).or_default() += 1;
+    }
+
+    /// The waiting room refused a request, if it did.
+    pub fn refused(&mut self, Heard { status, code, .. }: &Heard) {
+        if status.is_some_and(|status| status >= 400) {
+            let code = if code.is_empty() { "no code" } else { code };
+            *self.refusals.entry(code.to_owned()).or_default() += 1;
         }
     }
 

@@ -2,18 +2,22 @@
 //! it keeps its promises.
 
 mod address;
+pub mod board;
 mod cheat;
 mod connection;
 mod counts;
 mod delivery;
+mod in_line;
 mod inside;
 mod judge;
+mod kind;
 mod mix;
 mod present;
 mod report;
 mod result;
 mod room;
 mod run;
+mod stream;
 mod tab;
 mod visitor;
 
@@ -41,6 +45,7 @@ use crate::{interrupt, own_limit, share};
 
 use connection::Reuse;
 use counts::Counts;
+use in_line::Polls;
 use mix::Mix;
 use present::Present;
 use result::{Played, Rehearsal};
@@ -101,6 +106,9 @@ pub struct Rehearse {
     #[arg(long, value_name = "HABIT=WEIGHT,…", default_value = Mix::OF_A_HUNDRED,
         value_parser = Mix::parse)]
     mix: Mix,
+    /// How visitors in line learn their position
+    #[arg(long, value_enum, default_value_t)]
+    polls: Polls,
     /// The protected service, which visitors use while they are inside
     #[arg(long, value_name = "URL", value_parser = Target::parse,
         required_if_eq_any([("without_room", "true"), ("both", "true")]))]
@@ -161,8 +169,10 @@ pub struct Stage {
     args: Arc<Rehearse>,
     with_room: bool,
     site: Arc<Site>,
-    /// One for each connection that may be open.
+    /// One for each connection that may be open, besides event streams.
     permits: Arc<Semaphore>,
+    /// One for each event stream that may be open.
+    stream_permits: Arc<Semaphore>,
     /// Whether there are enough for visitors to keep theirs between two requests.
     can_keep: bool,
     record: Record,
@@ -284,6 +294,16 @@ impl Stage {
     fn new(with_room: bool, args: &Arc<Rehearse>, site: &Arc<Site>) -> anyhow::Result<Arc<Self>> {
         let ports = own_limit::ports() * args.sources(&site.public.target).count() as u64;
         let bound = own_limit::connections()?.min(ports);
+        let has_streams = with_room && args.polls == Polls::Events;
+        let streams = if has_streams { bound / 2 } else { 0 };
+        if has_streams && streams < args.visitors.into() {
+            say(&format!(
+                "{} visitors, {streams} event streams at once (`ulimit -n` and the local ports \
+                 limit them): the other visitors poll",
+                args.visitors
+            ));
+        }
+        let bound = bound - streams;
         // The tabs of some visitors take more than one each.
         let can_keep = 2 * u64::from(args.visitors) <= bound;
         if !can_keep {
@@ -298,6 +318,7 @@ impl Stage {
             with_room,
             site: Arc::clone(site),
             permits: Arc::new(Semaphore::new(usize::try_from(bound)?)),
+            stream_permits: Arc::new(Semaphore::new(usize::try_from(streams)?)),
             can_keep,
             record: Record::new(),
             counts: Mutex::default(),

@@ -10,11 +10,12 @@ use serde_json::json;
 
 use super::counts::{Counts, End, PLACE, Table, Traffic};
 use super::judge::Verdict;
+use super::kind::Kind;
 use super::result::Rehearsal;
 use super::room::Look;
 use super::run::{Over, Ran};
 use crate::load::{Percentiles, Second, share};
-use crate::report::{Curve, Part, Plot, Report, list, name};
+use crate::report::{Curve, Part, Plot, Report, list, name, number};
 use crate::size::objective::Judged;
 
 /// Lines on the terminal for a broken promise: what happened, and 3 of the record.
@@ -35,7 +36,10 @@ pub fn document(rehearsal: &Rehearsal<'_>) -> Report {
     let mut report = Report::new("Rehearsal");
     let Rehearsal { args, played } = rehearsal;
     let (visitors, within, mix) = (args.visitors, args.arrive.as_secs_f64(), &args.mix.text);
-    report.text(format!("{visitors} visitors within {within} s, {mix}; seed {}.", played.seed));
+    let (polls, seed) = (name(&args.polls), played.seed);
+    report.text(format!(
+        "{visitors} visitors within {within} s, {mix}; --polls {polls}; seed {seed}."
+    ));
     if let Some((ran, verdict)) = rehearsal.room() {
         promises(&mut report, rehearsal, &ran.counts, verdict);
         waits(&mut report, &ran.counts);
@@ -196,6 +200,12 @@ fn visits(report: &mut Report, rehearsal: &Rehearsal<'_>, ran: &Ran) {
     table(report, "habit", &counts.ended);
     if ran.verdict.is_some() {
         requests(report, [("requests to the waiting room", &counts.room)].into_iter());
+        let row = |(kind, count): (&Kind, &u64)| {
+            let per_second = number(*count as f64 / seconds.max(1.0));
+            [name(kind), count.to_string(), per_second]
+        };
+        let rows = counts.kinds.iter().map(row).collect();
+        report.table(["to the waiting room", "requests", "requests/s, mean"], rows);
         if !counts.refusals.is_empty() {
             report.text(format!("Refusals of the waiting room: {}.", list(&counts.refusals)));
         }

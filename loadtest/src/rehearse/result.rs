@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 use super::Rehearse;
 use super::counts::{Counts, End, PLACE};
 use super::judge::Verdict;
+use super::kind::Kind;
 use super::room::{Look, RulesInForce};
 use super::run::{Over, Ran};
 use crate::exit::Outcome;
 use crate::load::{Merge as _, Percentiles};
 use crate::own_limit::OwnLimit;
-use crate::report::list;
+use crate::report::{list, name};
 use crate::size::objective::Judged;
 
 /// Goes up when a field changes its meaning or is taken away.
@@ -138,6 +139,7 @@ impl Rehearsal<'_> {
             "visitors": self.args.visitors,
             "arrive_ms": self.args.arrive.as_secs_f64() * 1e3,
             "mix": self.args.mix.text,
+            "polls": name(&self.args.polls),
             "rules": self.played.rules,
             "rules_changed": self.room().is_some_and(|(_, verdict)| verdict.rules_changed),
             "with_room": run(true),
@@ -158,7 +160,7 @@ impl Rehearsal<'_> {
             "served_per_minute": ran.served_per_minute(),
             "service": counts.service.json(),
             "objectives": self.objectives(ran).collect::<Vec<_>>(),
-            "room": ran.verdict.as_ref().map(|verdict| self.room_json(counts, verdict)),
+            "room": ran.verdict.as_ref().map(|verdict| self.room_json(ran, verdict)),
             "harness": ran.cost,
             "opened": ran.opened,
             "connection_wait_ms": Percentiles::from(&counts.connection_waits),
@@ -167,7 +169,12 @@ impl Rehearsal<'_> {
     }
 
     /// The waiting room: its line by second, null where there was no answer.
-    fn room_json(&self, counts: &Counts, verdict: &Verdict) -> Value {
+    fn room_json(&self, ran: &Ran, verdict: &Verdict) -> Value {
+        let counts = &ran.counts;
+        let of_kind = |(kind, count): (&Kind, &u64)| {
+            let per_second = *count as f64 / ran.took.as_secs_f64().max(1.0);
+            (*kind, json!({ "requests": count, "per_second": per_second }))
+        };
         let looks =
             |of: fn(Look) -> u64| counts.looks.iter().map(|look| look.map(of)).collect::<Vec<_>>();
         json!({
@@ -176,6 +183,7 @@ impl Rehearsal<'_> {
             "depth": looks(|look| look.depth),
             "inside": looks(|look| look.inside),
             "traffic": counts.room.json(),
+            "by_kind": counts.kinds.iter().map(of_kind).collect::<BTreeMap<_, _>>(),
             "refusals": counts.refusals,
             "joins": counts.joins,
             "tricks": counts.tricks,

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_witness::{Call, Heard, Shown};
-use clap::ValueEnum as _;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tokio::time::sleep;
 
 use super::Stage;
-use super::cheat::{self, Trick};
 use super::counts::End;
+use super::in_line::{Waited, Way};
 use super::mix::Habit;
 use super::tab::Tab;
 
@@ -20,23 +19,26 @@ use super::tab::Tab;
 pub struct Visitor {
     pub(super) stage: Arc<Stage>,
     pub(super) number: u32,
-    habit: Habit,
+    pub(super) habit: Habit,
     pub(super) random: StdRng,
     pub(super) tab: Tab,
     /// Open besides, in some.
-    others: Option<Box<[Tab; 4]>>,
+    pub(super) others: Option<Box<[Tab; 4]>>,
+    /// How it follows the line.
+    pub(super) way: Way,
     /// How many tricks it has tried.
-    tricks: usize,
+    pub(super) tricks: usize,
     /// Whether the one thing has happened that happens once by its habit.
-    done_once: bool,
+    pub(super) done_once: bool,
 }
 
 impl Visitor {
     /// The visitor of a number; the seed decides all that is its own.
     pub fn new(stage: &Arc<Stage>, number: u32, habit: Habit, seed: u64) -> Self {
         let (random, tab) = (StdRng::seed_from_u64(seed), Tab::new(stage, number, number));
-        let stage = Arc::clone(stage);
-        Self { stage, number, habit, random, tab, others: None, tricks: 0, done_once: false }
+        let (stage, way) = (Arc::clone(stage), stage.args.polls.into());
+        let (others, tricks, done_once) = (None, 0, false);
+        Self { stage, number, habit, random, tab, others, way, tricks, done_once }
     }
 
     /// Goes through the waiting room; without one, straight to the service.
@@ -49,19 +51,27 @@ impl Visitor {
 
     /// From the join to the end, and again from the start where the place is over.
     async fn whole(&mut self) -> End {
-        let (mut next, mut joined) = (Call::Join, None);
+        let (mut next, mut joined, mut by_event) = (Call::Join, None, None);
         loop {
             if next == Call::Join {
                 joined = Some(self.stage.elapsed());
             }
-            let Some(heard) = self.until_answered(next).await else { return End::Refused };
+            let heard = match by_event.take() {
+                Some(heard) => Some(heard),
+                None => self.until_answered(next).await,
+            };
+            let Some(heard) = heard else { return End::Refused };
             self.notes_its_turn(&heard.shown, &mut joined);
             next = match heard.shown {
                 Shown::Nothing => Call::Place,
-                Shown::Waiting { .. } => match self.in_line(&heard).await {
-                    Some(end) => return end,
-                    None => Call::Place,
-                },
+                Shown::Waiting { .. } => {
+                    match self.in_line(&heard).await {
+                        Waited::End(end) => return end,
+                        Waited::Look => {}
+                        Waited::Heard(heard) => by_event = Some(heard),
+                    }
+                    Call::Place
+                }
                 Shown::Ready { .. } if self.habit == Habit::NoShow => return End::NoShow,
                 Shown::Ready { .. } if self.habit == Habit::Late && !self.done_once => {
                     self.done_once = true;
@@ -112,54 +122,6 @@ impl Visitor {
         end
     }
 
-    /// Waits until it is to look again, and does as its habit is; some end their visit here.
-    async fn in_line(&mut self, heard: &Heard) -> Option<End> {
-        let now_or_later = self.random.random_bool(0.3);
-        match self.habit {
-            Habit::DropsOut if now_or_later => return Some(End::DroppedOut),
-            Habit::GivesUp if now_or_later => {
-                Box::pin(self.tab.ask(Call::Leave)).await;
-                return Some(End::GaveUp);
-            }
-            Habit::Sleeps if now_or_later && !self.done_once => {
-                self.done_once = true;
-                self.away(self.stage.args.sleep, 0.5..1.5).await;
-                return None;
-            }
-            _ => {}
-        }
-        let after = Duration::from_millis(heard.poll_after_ms.unwrap_or(1_000));
-        sleep(after.mul_f64(self.random.random_range(1.0..1.1))).await;
-        match self.habit {
-            Habit::Tabs => Box::pin(self.five_tabs()).await,
-            Habit::Cheats => {
-                if let Some(trick) = Trick::value_variants().get(self.tricks) {
-                    self.tricks += 1;
-                    // The numbers after those of all visitors.
-                    let spare = (self.number, self.stage.args.visitors + self.number);
-                    Box::pin(cheat::tries(*trick, &mut self.tab, spare, &mut self.random)).await;
-                }
-            }
-            _ => {}
-        }
-        None
-    }
-
-    /// All tabs ask at once; some join again, in another browser without the token.
-    async fn five_tabs(&mut self) {
-        let others = self.others.get_or_insert_with(|| {
-            let tab = |with_token| self.tab.another(with_token);
-            Box::new([tab(true), tab(true), tab(false), tab(false)])
-        });
-        let [second, third, fourth, fifth] = &mut **others;
-        tokio::join!(
-            second.ask(Call::Place),
-            third.ask(Call::Join),
-            fourth.ask(Call::Join),
-            fifth.ask(Call::Join),
-        );
-    }
-
     /// Asks until an answer says something of the place; nothing when it is refused for good.
     ///
     /// It asks again as the waiting page does: 1 s later, then twice as long each time up to 20 s,
@@ -184,7 +146,7 @@ impl Visitor {
     }
 
     /// Not there for about so long: the connection is gone.
-    async fn away(&mut self, time: Duration, about: Range<f64>) {
+    pub(super) async fn away(&mut self, time: Duration, about: Range<f64>) {
         self.tab.connection.close();
         sleep(time.mul_f64(self.random.random_range(about))).await;
     }

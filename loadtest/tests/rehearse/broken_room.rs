@@ -40,6 +40,8 @@ enum Fault {
     KeepsLeavers,
     /// It answers each join so.
     RefusesJoins(u16, &'static str),
+    /// With local answers: each position that it shows is worse than the one before.
+    IgnoresSentPositions,
     /// It refuses joins. Its batch adapts up to 20, unless an operator has set 60.
     Adapts { overridden: bool },
 }
@@ -50,12 +52,14 @@ struct Room {
     /// Given so far; the first is 2, as forged tokens have ticket 1.
     tickets: AtomicU64,
     looks_at_rules: AtomicU64,
+    /// The position that it showed last.
+    position: AtomicU64,
     /// Places that were not given up, and how often that was requested.
     places: Mutex<BTreeMap<u64, u32>>,
 }
 
 /// A token in the form of real ones, with no more in it than visitors can read.
-fn token(ticket: u64) -> String {
+pub fn token(ticket: u64) -> String {
     let mut bytes = vec![0, 0, 0, 0, 4];
     bytes.extend(b"hall");
     bytes.extend(7_u64.to_be_bytes());
@@ -67,8 +71,8 @@ fn token(ticket: u64) -> String {
 impl Room {
     async fn start(fault: Fault) -> String {
         let (tickets, looks_at_rules) = (AtomicU64::new(1), AtomicU64::new(0));
-        let places = Mutex::default();
-        let room = Arc::new(Self { fault, tickets, looks_at_rules, places });
+        let (position, places) = (AtomicU64::new(0), Mutex::default());
+        let room = Arc::new(Self { fault, tickets, looks_at_rules, position, places });
         serve(move |request| {
             let room = Arc::clone(&room);
             async move { room.answer(&request) }
@@ -116,6 +120,7 @@ impl Room {
             "claim_ttl_ms": 60_000, "session_ttl_ms": 300_000, "idle_ttl_ms": 600_000,
             "first_poll_ttl_ms": 60_000,
         }});
+        view["rules"]["local_answers"] = (self.fault == Fault::IgnoresSentPositions).into();
         if let Fault::Adapts { overridden } = self.fault {
             view["rules"]["batch"] = 60.into();
             view["adaptive"] = json!({ "max_batch": 20 });
@@ -129,7 +134,11 @@ impl Room {
         if matches!(self.fault, Fault::LetsAllIn { .. }) {
             json!({ "status": "active", "ticket": ticket, "expires_in_ms": 300_000 })
         } else {
-            json!({ "status": "waiting", "ticket": ticket, "position": 1, "poll_after_ms": 200 })
+            let worse = self.fault == Fault::IgnoresSentPositions;
+            let position = 1 + self.position.fetch_add(worse.into(), Ordering::Relaxed);
+            json!({
+                "status": "waiting", "ticket": ticket, "position": position, "poll_after_ms": 200,
+            })
         }
     }
 
@@ -354,6 +363,17 @@ async fn promise_05_a_room_that_denies_its_tokens_is_found_out() {
     assert_eq!(run.result()["with_room"]["over"], "complete");
     assert!(run.stderr().contains("20 visits were refused for good"), "{}", run.stderr());
     assert!(run.file("rehearse.md").contains("20 visits were refused for good"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn promise_05_a_room_that_ignores_the_position_of_a_visitor_is_found_out() {
+    let crowd = "--mix faithful=1 --visitors 5 --arrive 500ms --limit 60s";
+    let run = play(Fault::IgnoresSentPositions, crowd).await;
+    assert_eq!(run.code(), 1, "{}", run.stderr());
+    let promises = &run.result()["with_room"]["room"]["promises"];
+    assert_eq!(promises["held"]["5"], false, "{promises:#}");
+    let violation = promises["violations"][0].as_str().unwrap();
+    assert!(violation.contains(" goes backwards: position "), "{violation}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

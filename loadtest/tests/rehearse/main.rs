@@ -5,6 +5,7 @@ mod broken_room;
 #[path = "../common/mod.rs"]
 mod common;
 mod followed;
+mod polls;
 mod real_room;
 mod usage;
 

@@ -50,6 +50,8 @@ pub struct Heard {
     pub token: Option<Token>,
     /// When to look again.
     pub poll_after_ms: Option<u64>,
+    /// While the head of the line has a smaller ticket, the board is enough.
+    pub board_until_ticket: Option<u64>,
 }
 
 impl Heard {
@@ -62,6 +64,7 @@ impl Heard {
             shown: Shown::Nothing,
             token: None,
             poll_after_ms: None,
+            board_until_ticket: None,
         }
     }
 
@@ -79,6 +82,7 @@ impl Heard {
         heard.poll_after_ms = body["poll_after_ms"].as_u64();
         heard.poll_after_ms =
             heard.poll_after_ms.or(body["retry_after_ms"].as_u64()).or_else(retry_after);
+        heard.board_until_ticket = body["board_until_ticket"].as_u64();
         heard.shown = match (call, status, heard.code.as_str()) {
             (Call::Authorize, 200, _) => {
                 let number = |name| header(name).and_then(|value| value.parse::<u64>().ok());
