@@ -166,8 +166,6 @@ pub struct PlaceShown {
     pub poll_after: Duration,
     /// While the head of the line has a smaller ticket, the board is enough.
     pub board_until_ticket: Option<u64>,
-    /// Whether it is the answer to the join: the first look after that is `GET …/token`.
-    pub is_join: bool,
 }
 
 /// How a visitor in line follows it with the board.
@@ -210,8 +208,15 @@ impl Reader {
     }
 
     /// Whether the next look is at the board; else it is `GET …/token`.
-    pub fn is_next(&self) -> bool {
-        !self.is_off && !self.place.is_join && self.place.board_until_ticket.is_some()
+    pub fn is_next(&self, now: Instant) -> bool {
+        let is_due = self.last.as_ref().is_some_and(|last| self.is_due(last, now));
+        !self.is_off && !is_due && self.place.board_until_ticket.is_some()
+    }
+
+    /// Whether it is time for the heartbeat.
+    fn is_due(&self, head: &Head, now: Instant) -> bool {
+        let heartbeat = Duration::from_millis(head.heartbeat_ms).mul_f64(self.part);
+        now.duration_since(self.shown_at) >= heartbeat
     }
 
     /// Reads the answer to a look at the board; there may be no answer.
@@ -235,8 +240,7 @@ impl Reader {
         if is_other_epoch || must_check_in {
             return Next::Place(SPREAD);
         }
-        let heartbeat = Duration::from_millis(head.heartbeat_ms).mul_f64(self.part);
-        let is_due = now.duration_since(self.shown_at) >= heartbeat;
+        let is_due = self.is_due(head, now);
         let (front, until) = (board.line.front, self.place.board_until_ticket);
         let is_far = front.zip(until).is_some_and(|(front, until)| front < until);
         let standing = board.line.at(self.place.ticket).filter(|_| is_far && !is_due);
@@ -300,12 +304,8 @@ mod tests {
         board
     }
 
-    const PLACE: PlaceShown = PlaceShown {
-        ticket: 59,
-        poll_after: Duration::from_secs(3),
-        board_until_ticket: Some(20),
-        is_join: false,
-    };
+    const PLACE: PlaceShown =
+        PlaceShown { ticket: 59, poll_after: Duration::from_secs(3), board_until_ticket: Some(20) };
 
     fn reader(place: PlaceShown, now: Instant) -> Reader {
         Reader::new(place, now, &mut StdRng::seed_from_u64(1))
@@ -348,19 +348,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_look_after_the_join_is_a_poll_and_a_queue_without_board_is_polled() {
+    fn near_the_head_without_a_board_and_for_heartbeats_the_place_is_polled() {
         let (now, mut random) = (Instant::now(), StdRng::seed_from_u64(1));
-        let joined = reader(PlaceShown { is_join: true, ..PLACE }, now);
-        assert!(!joined.is_next());
-        let mut reader = joined.place(PLACE, now, &mut random);
-        assert!(reader.is_next() && reader.pause() == PLACE.poll_after);
-        reader.read(Some(503), b"", now);
-        assert!(reader.is_next());
-        reader.read(Some(404), b"", now);
-        assert!(!reader.is_next());
-        assert!(!reader.place(PLACE, now, &mut random).is_next());
+        // As after the join.
         let near = PlaceShown { board_until_ticket: None, ..PLACE };
-        assert!(!Reader::new(near, now, &mut random).is_next());
+        let joined = reader(near, now);
+        assert!(!joined.is_next(now));
+        let mut reader = joined.place(PLACE, now, &mut random);
+        assert!(reader.is_next(now) && reader.pause() == PLACE.poll_after);
+        reader.read(Some(200), board().to_string().as_bytes(), now);
+        let due = now + Duration::from_secs(20);
+        assert!(reader.is_next(now) && !reader.is_next(due));
+        let mut reader = reader.place(PLACE, due, &mut random);
+        reader.read(Some(503), b"", due);
+        assert!(reader.is_next(due));
+        reader.read(Some(404), b"", due);
+        assert!(!reader.is_next(due));
+        assert!(!reader.place(PLACE, due, &mut random).is_next(due));
     }
 
     #[test]

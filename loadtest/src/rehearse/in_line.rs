@@ -89,7 +89,7 @@ impl Visitor {
             }
             self.pauses(reader.pause()).await;
             self.plays().await;
-            if !reader.is_next() {
+            if !reader.is_next(Instant::now()) {
                 break Waited::Look;
             }
             let answer = Box::pin(self.tab.board()).await;
@@ -217,6 +217,5 @@ fn place_shown(heard: &Heard) -> PlaceShown {
         ticket: heard.ticket.unwrap_or_default(),
         poll_after: poll_after(heard),
         board_until_ticket: heard.board_until_ticket,
-        is_join: heard.token.is_some(),
     }
 }

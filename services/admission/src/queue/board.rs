@@ -29,7 +29,7 @@ const CACHED: &str = "public, max-age=1, stale-while-revalidate=5";
 /// client computes its position and wait, while the head of the line is below the
 /// `board_until_ticket` of its place. It calls `GET …/token` every `heartbeat_ms`, at once if
 /// `check_in` turns true or `epoch` changes, and as `poll_after_ms` says near the head. Supports
-/// `If-None-Match`. At most 5 s old, and up to 6 s more in a cache.
+/// `If-None-Match`. At most 5 s old; each cache can add 6 s.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/board", tag = "visitors",
     responses(

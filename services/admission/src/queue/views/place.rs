@@ -82,8 +82,8 @@ pub struct PlaceView<'a> {
     #[schema(required = true)]
     pub opens_in_ms: Option<u64>,
     /// While the head of the line on the board has a smaller ticket than this, poll the
-    /// board instead, and call this every `heartbeat_ms`. Absent if the place is near the head, or
-    /// the board is off.
+    /// board instead, and call this every `heartbeat_ms`. Absent in the answer to a join, near the
+    /// head, and if the board is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_until_ticket: Option<u64>,
     /// The name of the queue.
@@ -196,6 +196,8 @@ fn board_until(queue: &QueueState, place: &Place) -> Option<u64> {
 /// The place that a join gave: a new one must be polled soon for the first time.
 pub fn joined_view<'a>(queue: &'a QueueState, joined: &Joined) -> PlaceView<'a> {
     let mut view = view(queue, &joined.place);
+    // A new place must poll before its first heartbeat would be due.
+    view.board_until_ticket = None;
     if joined.created {
         let first_poll_ttl = queue.in_force(|rules| rules.first_poll_ttl);
         view.keep_ms = view.keep_ms.map(|keep| keep.min(millis(first_poll_ttl)));

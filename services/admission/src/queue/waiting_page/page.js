@@ -469,6 +469,7 @@
   // The last place, while the page follows the board, and its heartbeat; the last board.
   let far = null;
   let board = null;
+  const isBeatDue = () => performance.now() - far.at >= far.jitter * board.heartbeat_ms;
   function follow(place) {
     if (!boardIsEnough(place)) return watch();
     // Visitors who came together do not stay together.
@@ -476,6 +477,7 @@
     later(readBoard, atLeast(1000, place.poll_after_ms));
   }
   async function readBoard() {
+    if (board && isBeatDue()) return poll();
     const response = await fetch(api + "/board", { signal: AbortSignal.timeout?.(SILENCE), credentials: "omit" }).catch(() => null);
     const seen = response?.ok ? await problem(response) : {};
     if (!seen.points) return poll();
@@ -483,13 +485,12 @@
     board = seen;
     // All visitors see this at the same time.
     if (isNew) return later(poll, 10000 * Math.random());
-    const { place, at, jitter } = far;
-    const since = performance.now() - at;
+    const { place, at } = far;
     const shown = onBoard(seen, place.ticket);
-    if (shown.position === null || seen.front >= place.board_until_ticket || since >= jitter * seen.heartbeat_ms) return poll();
+    if (shown.position === null || seen.front >= place.board_until_ticket || isBeatDue()) return poll();
     const { queue_state, paused_by, reason } = seen;
     const opens_in_ms = seen.opens_at ? seen.opens_at - now() : null;
-    tell({ ...place, ...shown, queue_state, paused_by, reason, opens_in_ms, keep_ms: place.keep_ms - since });
+    tell({ ...place, ...shown, queue_state, paused_by, reason, opens_in_ms, keep_ms: place.keep_ms - (performance.now() - at) });
     failures = 0;
     later(readBoard, atLeast(1000, place.poll_after_ms));
   }
