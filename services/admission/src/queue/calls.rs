@@ -8,7 +8,7 @@ use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::queue::visitor::{Held, Visitor};
 use anteroom_authorize::queue::visits::{self, Joined};
 use anteroom_authorize::snapshots::Snapshots as _;
-use anteroom_core::queue::PlaceId;
+use anteroom_core::queue::{Place, PlaceId, PlaceRef};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -157,8 +157,21 @@ fn joined_response(visitor: &Visitor, joined: &Joined, token: String) -> Result<
 )]
 pub async fn place(ByVisitor(visitor): ByVisitor) -> Result<Response, Problem> {
     let of = visitor.holder()?.place;
-    let place = visits::look(&visitor.queue, of).await?.at_most(visitor.last_position);
-    Ok(view(&visitor.queue, &place).response(StatusCode::OK))
+    place_of(visitor, of).await
+}
+
+/// The place of the token that the visitor holds.
+pub async fn place_of(visitor: Visitor, of: PlaceRef) -> Result<Response, Problem> {
+    Ok(shown(&visitor, visits::look(&visitor.queue, of).await?))
+}
+
+/// The same if it needs no call to Redis.
+pub fn local_place_of(visitor: &Visitor, of: PlaceRef) -> Option<Response> {
+    Some(shown(visitor, visits::polled_locally(&visitor.queue, of)?))
+}
+
+fn shown(visitor: &Visitor, place: Place) -> Response {
+    view(&visitor.queue, &place.at_most(visitor.last_position)).response(StatusCode::OK)
 }
 
 /// Enter: change a ready place to active.

@@ -56,7 +56,18 @@ fn authorize(call: HotCall<'_>) -> ResponseFuture {
 }
 
 fn place(call: HotCall<'_>) -> ResponseFuture {
-    for_visitor(call, |visitor, _| calls::place(ByVisitor(visitor)))
+    let (app, peer) = (call.app().clone(), call.peer);
+    call.answer(|request| {
+        let held = visitor(&app, &request, peer)
+            .and_then(|visitor| Ok((visitor.holder()?.place, visitor)));
+        match held {
+            Ok((of, visitor)) => match calls::local_place_of(&visitor, of) {
+                Some(response) => Handled::Ready(response),
+                None => Handled::Pending(calls::place_of(visitor, of).map(answered)),
+            },
+            Err(problem) => Handled::Ready(problem.into_response()),
+        }
+    })
 }
 
 fn join(call: HotCall<'_>) -> ResponseFuture {

@@ -1,6 +1,6 @@
 //! What admission counts of queues.
 
-use anteroom_core::queue::{GoneReason, QueueCounts, Snapshot, Status, Visit};
+use anteroom_core::queue::{GoneReason, Place, QueueCounts, Snapshot, Status, Visit};
 use anteroom_runtime::{Families, SnapshotGauges, counters};
 use prometheus::{Histogram, IntCounter, IntCounterVec, Registry};
 
@@ -139,6 +139,11 @@ impl QueueMetrics {
         let (Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) = visit else {
             return;
         };
+        self.polled_place(place);
+    }
+
+    /// The same, of a visitor whose place is known.
+    pub fn polled_place(&self, place: &Place) {
         if place.status() == Status::Waiting {
             self.looks.inc();
         }

@@ -76,7 +76,7 @@ impl QueueState {
         let shortest =
             |claim_ttl: Duration, first_poll_ttl: Duration| claim_ttl.min(first_poll_ttl);
         let configured = shortest(self.config.rules.claim_ttl, self.config.rules.first_poll_ttl);
-        let live = self.latest.get().map(|seen| {
+        let live = self.latest.map(|seen| {
             let rules = &seen.snapshot.rules;
             shortest(rules.claim_ttl, rules.first_poll_ttl)
         });
@@ -110,12 +110,15 @@ impl QueueState {
 
     /// How many places two intervals can promote; without a batch as many as there are slots.
     pub fn front(&self) -> u64 {
-        let adaptive = self.latest.map(|seen| seen.snapshot.adaptive).flatten();
-        let (batch, capacity) = self.in_force(|rules| (rules.batch, rules.capacity));
-        match batch.max(adaptive.map(|adaptive| adaptive.batch)) {
+        let of = |rules: &Rules, adaptive: Option<u64>| match rules.batch.max(adaptive) {
             Some(batch) => batch.saturating_mul(2),
-            None => capacity.unwrap_or_default(),
-        }
+            None => rules.capacity.unwrap_or_default(),
+        };
+        let live = self.latest.map(|seen| {
+            let Snapshot { rules, adaptive, .. } = &seen.snapshot;
+            of(rules, adaptive.as_ref().map(|adaptive| adaptive.batch))
+        });
+        live.unwrap_or_else(|| of(&self.config.rules, None))
     }
 
     /// Schedules a retry after a failure on our side.

@@ -165,7 +165,7 @@ pub async fn look(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 /// The answer to a visitor who polls: as far as the rules allow, by what this process knows of the
 /// line.
 pub async fn poll(queue: &QueueState, of: PlaceRef) -> Result<Visit, Error> {
-    let known = match queue.line.poll(of, queue.front(), queue.queue.connections()) {
+    let known = match local(queue, of) {
         Poll::Known(place) => Some(place),
         Poll::Unreported(unreported) => match queue.queue.heartbeat(of).await? {
             Some(slot) => queue.line.confirmed(&unreported, slot),
@@ -179,6 +179,17 @@ pub async fn poll(queue: &QueueState, of: PlaceRef) -> Result<Visit, Error> {
     };
     queue.metrics.polled(&visit);
     Ok(visit)
+}
+
+/// The same if it needs no call to Redis, as nearly all polls.
+pub fn polled_locally(queue: &QueueState, of: PlaceRef) -> Option<Place> {
+    let Poll::Known(place) = local(queue, of) else { return None };
+    queue.metrics.polled_place(&place);
+    Some(place)
+}
+
+fn local(queue: &QueueState, of: PlaceRef) -> Poll {
+    queue.line.poll(of, queue.front(), queue.queue.connections())
 }
 
 /// Takes the turn.

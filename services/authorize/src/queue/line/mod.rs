@@ -157,7 +157,8 @@ impl Line {
     /// between the head and this position. `None` if they are not, or nothing is known.
     pub fn head_until(&self, position: u64, places: u64) -> Option<Ticket> {
         self.in_use.note();
-        let seen = self.recent()?;
+        let seen = self.seen.load();
+        let seen = seen.as_deref().filter(|seen| seen.age() <= SHOWN_FOR)?;
         let least = position.checked_sub(places.saturating_add(position / 33))?;
         let ticket = seen.sketch.ticket_at(least)?;
         (ticket > seen.sketch.front()?).then_some(ticket)
