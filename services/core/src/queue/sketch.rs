@@ -182,7 +182,11 @@ impl Queue {
                 return Ok(None);
             }
             outline.length = part.outline.length;
-            outline.points.extend(part.outline.points);
+            let last = outline.points.last().copied();
+            let is_behind = |(rank, ticket): &(u64, Ticket)| {
+                last.is_none_or(|last| *rank > last.0 && *ticket > last.1)
+            };
+            outline.points.extend(part.outline.points.into_iter().filter(is_behind));
             from = part.next;
         }
         Ok(Some(outline))
