@@ -50,15 +50,22 @@ exempt = ["127.0.0.0/8"]
 requests_per_place = 1000
 "#;
 
-/// A queue in which everyone waits.
+/// A queue in which everyone waits, whose answers all come from Redis.
 pub fn line(name: &str) -> String {
-    format!("[queues.{name}]\ncapacity = 1\nopens_at = \"2100-01-01T00:00:00Z\"\n")
+    room(name, 1) + "opens_at = \"2100-01-01T00:00:00Z\"\n"
 }
 
-/// A queue with room for so many.
+/// A queue with room for so many, whose answers all come from Redis.
 pub fn room(name: &str, capacity: u64) -> String {
-    format!("[queues.{name}]\ncapacity = {capacity}\n")
+    format!("[queues.{name}]\ncapacity = {capacity}\n{EXACT}")
 }
+
+/// The same queue with local answers.
+pub fn local(queue: &str) -> String {
+    queue.replace(EXACT, "local_answers = true\n")
+}
+
+const EXACT: &str = "local_answers = false\n";
 
 /// So many new visitors apply to an event, and all are accepted; `series` makes them other ones.
 pub async fn apply(event: &Event, series: u64, visitors: u64) -> anyhow::Result<()> {

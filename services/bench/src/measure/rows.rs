@@ -14,7 +14,7 @@ use crate::{
     sections::Sections,
     settings::Settings,
     stats::{least, median, most},
-    world::{World, line, room},
+    world::{World, line, local, room},
 };
 
 /// Active places, and waiting ones that poll their positions.
@@ -65,8 +65,8 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         line("joins"),
         line("line"),
         room("inside", visitors),
-        format!("{}local_answers = true\n", room(LOCAL, visitors)),
-        format!("{}local_answers = true\n", line(LOCAL_PLACE)),
+        local(&room(LOCAL, visitors)),
+        local(&line(LOCAL_PLACE)),
         room(FORGED, visitors),
     ];
     let world = World::start(&queues).await?;

@@ -8,7 +8,7 @@ use crate::{
     sections::Sections,
     settings::Settings,
     stats::median,
-    world::{World, room},
+    world::{World, local, room},
 };
 
 /// The name for `--only`.
@@ -20,10 +20,16 @@ const ROUNDS: usize = 3;
 const MOST_TIMES: f64 = 1.10;
 
 /// The systems, the smallest first.
-const SYSTEMS: [&str; 5] = [SMALLEST, "4 schedulers", "50 queues", "3 admissions", MORE_LOAD];
+const SYSTEMS: [&str; 7] =
+    [SMALLEST, "4 schedulers", "50 queues", "3 admissions", MORE_LOAD, LOCAL, LOCAL_ADMISSIONS];
 const SMALLEST: &str = "the smallest";
 /// As many connections to each admission as the others have in all.
 const MORE_LOAD: &str = "3 admissions, 3 times the connections";
+
+const LOCAL: &str = "local answers";
+/// Compared with one that has local answers too.
+const LOCAL_ADMISSIONS: &str = "local answers, 3 admissions";
+const MOST_TIMES_LOCAL: f64 = 1.15;
 
 /// Measures each system in each round.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
@@ -31,10 +37,13 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let queue = |n: usize| room(&format!("room-{n}"), visitors);
     let mut small = World::start(&[queue(0)]).await?;
     let many = World::start(&(0..QUEUES).map(queue).collect::<Vec<_>>()).await?;
-    // Its ticks are its own system's.
+    let mut answering = World::start(&[local(&queue(0))]).await?;
+    // Their ticks are their own system's.
     many.anteroom.scheduler.process.freeze();
     let small_question = small.authorize("room-0", visitors, VISITORS).await?;
     let many_question = many.authorize("room-0", visitors, VISITORS).await?;
+    let local_question = answering.authorize("room-0", visitors, VISITORS).await?;
+    answering.anteroom.scheduler.process.freeze();
     let mut windows = vec![Vec::new(); SYSTEMS.len()];
     for round in 0..ROUNDS.min(settings.rounds) {
         for (system, windows) in SYSTEMS.iter().zip(&mut windows) {
@@ -66,6 +75,18 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
                     small.more_admissions.clear();
                     window
                 }
+                LOCAL | LOCAL_ADMISSIONS => {
+                    small.anteroom.scheduler.process.freeze();
+                    answering.anteroom.scheduler.process.thaw();
+                    for _ in 1..if *system == LOCAL { 1 } else { 3 } {
+                        answering.add_admission().await;
+                    }
+                    let window = meter::measure(&answering, settings, &local_question).await;
+                    answering.more_admissions.clear();
+                    answering.anteroom.scheduler.process.freeze();
+                    small.anteroom.scheduler.process.thaw();
+                    window
+                }
                 _ => meter::measure(&small, settings, &small_question).await,
             }?;
             say(&format!(
@@ -88,12 +109,17 @@ fn all_us(it: &Window) -> f64 {
 fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
     let rows = SYSTEMS.iter().zip(windows).map(|(system, windows_of)| {
         let of = |of: fn(&Window) -> f64| over(windows_of, of);
-        let base = windows.first().into_iter().flatten();
+        let base = if *system == LOCAL_ADMISSIONS { LOCAL } else { SMALLEST };
+        let base = SYSTEMS.iter().position(|name| *name == base).and_then(|at| windows.get(at));
+        let base = base.into_iter().flatten();
         let times: Vec<_> =
             base.zip(windows_of).map(|(base, it)| all_us(it) / all_us(base)).collect();
         // With more load, batches are larger: that one is there to compare with.
-        let has_bound = *system != SMALLEST && *system != MORE_LOAD;
-        let bound = has_bound.then_some(Bound::AtMost(MOST_TIMES));
+        let bound = match *system {
+            SMALLEST | MORE_LOAD | LOCAL => None,
+            LOCAL_ADMISSIONS => Some(Bound::AtMost(MOST_TIMES_LOCAL)),
+            _ => Some(Bound::AtMost(MOST_TIMES)),
+        };
         Row::new(*system)
             .figure("requests/s", of(|it| it.rate))
             .figure("admission µs", of(|it| it.server_us))
@@ -109,7 +135,8 @@ fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
         how: format!(
             "Authorize at {} connections, shared by all admissions but in the last row. The smallest system has one \
              scheduler, one queue and one admission; `×` compares the processor time of services \
-             and Redis with its in the same round, median of {} rounds. Ticks and snapshots are \
+             and Redis with its in the same round, of the last row with the row before it, median \
+             of {} rounds. Ticks and snapshots are \
              counted; they cost the same without requests.",
             settings.connections,
             ROUNDS.min(settings.rounds)

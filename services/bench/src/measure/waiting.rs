@@ -21,7 +21,7 @@ use crate::{
     request::with_token,
     sections::Sections,
     settings::Settings,
-    world::{World, line},
+    world::{World, line, local},
 };
 
 /// The name for `--only`.
@@ -30,6 +30,8 @@ pub const NAME: &str = "waiting";
 const EVERY: Duration = Duration::from_secs(18);
 /// A slot in which visitors are seen, with the default `idle_ttl`.
 const SLOT: Duration = Duration::from_secs(150);
+/// Polls that report a visitor wait for others: with so many connections no poll is late.
+const CONNECTIONS: usize = 3_072;
 /// In line, if `--waiting` is not given. No more of them poll.
 const WAITING: u64 = 500_000;
 const MOST_ITEMS: f64 = 0.1;
@@ -55,8 +57,8 @@ struct Measured {
 /// Measures each system for a whole slot.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let waiting = settings.scaled(settings.waiting.max(WAITING));
-    let queue = |name, local| format!("{}local_answers = {local}\n", line(name));
-    let queues = [queue(LOCAL, true), queue(EXACT, false)];
+    let presence = "idle_ttl = \"10m\"\nfirst_poll_ttl = \"10m\"\n";
+    let queues = [local(&line(LOCAL)), line(EXACT)].map(|queue| queue + presence);
     let mut world = World::start(&queues).await?;
     let mut rows: Vec<Row> = Vec::new();
     for queue in [LOCAL, EXACT] {
@@ -146,7 +148,7 @@ async fn measure(
             ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&body));
         }
     };
-    let polling = try_join_all((0..settings.connections * addresses.len()).map(connection));
+    let polling = try_join_all((0..CONNECTIONS).map(connection));
     let counting = async {
         tokio::time::sleep_until(start + first_round).await;
         let before = (read(world, redis).await?, polls.load(Ordering::Relaxed));
