@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=${ANTEROOM_TEST_JOBS:-$(($(nproc) + 1))}
 # The longest first, so that none of them is left at the end.
 first='core/queue integrations/samples grafana/alerts admission/e2e admission/browser gateways/gate admission/links core/pool bench/smoke'
-alone='admission/limits admission/exhaustion admission/faults admission/faults-exact'
+alone='admission/limits admission/exhaustion admission/faults admission/faults-local'
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -31,9 +31,10 @@ for line in sys.stdin:
 first, alone = os.environ["first"].split(), os.environ["alone"].split()
 # Its tests take a share of the machine each.
 suites["admission/faults"].append("--test-threads=4")
-# With local_answers, which is the default, and without.
-folder, *program = suites["admission/faults"]
-suites["admission/faults-exact"] = [folder, "env", "ANTEROOM_TEST_LOCAL_ANSWERS=false", *program]
+# Without local_answers, and with them.
+for suite in ["admission/faults", "admission/links"]:
+    folder, *program = suites[suite]
+    suites[suite + "-local"] = [folder, "env", "ANTEROOM_TEST_LOCAL_ANSWERS=true", *program]
 order = first + sorted(set(suites) - {*first, *alone}) + alone
 for suite in order:
     print(suite, *suites[suite])

@@ -169,25 +169,38 @@ impl Deployment {
     }
 }
 
-/// Whether queues of tests have the rule `local_answers` that do not set it: a suite runs in both
-/// modes.
+/// Whether queues of tests have the rule `local_answers` that do not set it. Without it a join that
+/// finds a free slot is admitted at once, also if the scheduler is late. The suites of faults run in
+/// both modes.
 pub fn local_answers() -> bool {
-    std::env::var(MODE).as_deref() != Ok("false")
+    std::env::var(MODE).as_deref() == Ok("true")
 }
 
 /// These queues in the mode of the test.
-fn in_mode(queues: &str) -> String {
-    let Ok(mode) = std::env::var(MODE) else { return queues.to_owned() };
-    let line = |line: &str| {
-        let is_queue = line.strip_prefix("[queues.").is_some_and(|rest| !rest.contains('.'));
-        let rule = if is_queue { format!("local_answers = {mode}\n") } else { String::new() };
-        format!("{line}\n{rule}")
+fn in_mode(config: &str) -> String {
+    let rule = format!("local_answers = {}\n", local_answers());
+    let section = |text: &str| match text.split_once('\n') {
+        Some((header, rest)) if is_queue(header) && !rest.contains("local_answers =") => {
+            format!("{header}\n{rule}{rest}")
+        }
+        _ => text.to_owned(),
     };
-    if queues.contains("local_answers") {
-        queues.to_owned()
-    } else {
-        queues.lines().map(line).collect()
+    let mut sections = vec![String::new()];
+    for line in config.split_inclusive('\n') {
+        if line.starts_with('[') {
+            sections.push(String::new());
+        }
+        if let Some(last) = sections.last_mut() {
+            last.push_str(line);
+        }
     }
+    sections.iter().map(|text| section(text)).collect()
+}
+
+/// Whether the section of a queue begins so.
+fn is_queue(header: &str) -> bool {
+    let name = header.strip_prefix("[queues.").and_then(|rest| rest.strip_suffix(']'));
+    name.is_some_and(|name| !name.contains('.'))
 }
 
 /// A deployment with one admission and one scheduler.

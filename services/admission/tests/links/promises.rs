@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anteroom_testkit::{
-    PATIENCE, until,
+    PATIENCE, local_answers, until,
     witness::{Crowd, Doors, Rules, Scene, Shown},
 };
 
@@ -43,6 +43,7 @@ async fn promises_01_to_05_hold_while_the_link_breaks_in_every_way() {
         interval: Duration::from_secs(1),
         claim_ttl: Duration::from_secs(5),
         session_ttl: Duration::from_secs(5),
+        local_answers: local_answers(),
         ..Rules::default()
     };
     let busiest = record.hold_to(&rules);
