@@ -3,8 +3,9 @@
 -- Uses: lib/store lib/entity meta
 -- KEYS: meta seen:{0-4}
 -- ARGV: now, ticket
--- Reply: OK, epoch, when the slot was opened (µs of queue time, 0: none), the ticket of the first
---        bit, the last ticket, more (1: the bitmap may go on), the part of the bitmap; or NO_RULES
+-- Reply: OK, epoch, run id of the server, when the slot was opened (µs of queue time, 0: none), the
+--        ticket of the first bit, the last ticket, more (1: the bitmap may go on), the part of the
+--        bitmap; or NO_RULES
 -- Codes: OK NO_RULES
 
 local MOST_BYTES = 256 * 1024
@@ -12,8 +13,10 @@ local MOST_BYTES = 256 * 1024
 if not load_meta({ 'slot', 'slot_at', 'base' }) then return { NO_RULES } end
 read_clock()
 local first, last = tonumber(ARGV[2]), counter('ticket')
-if not m.slot then return { OK, m.epoch, 0, first, last, 0, '' } end
+-- Another server may lack the last writes: after a restart, or as the replica that took over.
+local run_id = string.match(call('INFO', 'server'), 'run_id:(%x+)')
+if not m.slot then return { OK, m.epoch, run_id, 0, first, last, 0, '' } end
 local key, from = KEYS[SEEN + m.slot % 5], math.max(0, math.floor((first - m.base) / 8))
 local part = call('GETRANGE', key, from, from + MOST_BYTES - 1)
 local more = #part == MOST_BYTES and 1 or 0
-return { OK, m.epoch, m.slot_at, m.base + 8 * from, last, more, part }
+return { OK, m.epoch, run_id, m.slot_at, m.base + 8 * from, last, more, part }

@@ -170,7 +170,7 @@ impl Deployment {
 }
 
 /// Whether queues of tests have the rule `local_answers` that do not set it. Without it a join that
-/// finds a free slot is admitted at once, also if the scheduler is late. The suites of faults run in
+/// finds a free slot is admitted at once, also if the scheduler is late. Suites of faults run in
 /// both modes.
 pub fn local_answers() -> bool {
     std::env::var(MODE).as_deref() == Ok("true")

@@ -132,8 +132,7 @@ impl Watch {
                 self.place_event(&place, &queue)
             }
             Ok(Visit::Gone(reason)) => {
-                queue.active_cache.forget(self.of);
-                queue.line.forget(self.of.ticket);
+                queue.has_ended(self.of);
                 format!("event: gone\ndata: {{\"reason\":\"{}\"}}\n\n", reason.name())
             }
             Err(_) => {

@@ -239,3 +239,16 @@ async fn a_visitor_who_was_seen_by_one_process_needs_no_report_by_another() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_poll_does_not_contradict_the_gateway_check_of_the_same_process() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let other = room.anteroom.deployment.admission().await;
+    other.until_ready().await;
+    let tokens = line(&room, 6).await;
+    becomes_local(&room, &tokens[5]).await;
+    let leave = room.call_at(&other.url("public"), Method::DELETE, "/v1/queues/:name/token");
+    leave.token(&tokens[5]).send().await.is(204);
+    room.authorize(&tokens[5]).await.refuses(403, "place_gone");
+    poll(&room, &tokens[5]).await.refuses(410, "place_gone");
+}

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anteroom_config::{Origin, QueueConfig};
-use anteroom_core::queue::{Queue, Rules, Snapshot};
+use anteroom_core::queue::{PlaceRef, Queue, Rules, Snapshot};
 use anteroom_core::store::{Error, Store};
 use anteroom_runtime::SnapshotGauges;
 use rand::Rng as _;
@@ -119,6 +119,12 @@ impl QueueState {
             of(rules, adaptive.as_ref().map(|adaptive| adaptive.batch))
         });
         live.unwrap_or_else(|| of(&self.config.rules, None))
+    }
+
+    /// Redis has returned that a place has ended: this process answers nothing of it by itself.
+    pub fn has_ended(&self, of: PlaceRef) {
+        self.active_cache.forget(of);
+        self.line.forget(of.ticket);
     }
 
     /// Schedules a retry after a failure on our side.

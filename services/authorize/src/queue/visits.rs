@@ -241,8 +241,7 @@ pub fn here(queue: &QueueState, of: PlaceRef, visit: Visit) -> Result<Place, Pro
             .retry_after(poll_after(queue, &place).max(Duration::from_secs(1)))),
         Visit::NotActive(_) => Err(Problem::new(Code::NOT_ACTIVE)),
         Visit::Gone(reason) => {
-            queue.active_cache.forget(of);
-            queue.line.forget(of.ticket);
+            queue.has_ended(of);
             Err(Problem::gone(reason))
         }
     }

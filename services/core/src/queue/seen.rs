@@ -14,6 +14,9 @@ const ROOM: u64 = 1 << 18;
 pub struct Seen {
     /// The epoch of the tickets.
     pub epoch: Epoch,
+    /// The server that has them, by the first bytes of its run id. Another one may lack the last
+    /// writes.
+    pub server: u64,
     /// When the slot was opened, in µs of queue time: no two slots have the same.
     pub opened_at: u64,
     first: Ticket,
@@ -23,10 +26,17 @@ pub struct Seen {
 impl Seen {
     /// Tickets that were seen in a slot that was opened then, in the order of Redis' bitmaps: in
     /// each byte the first ticket is the highest bit.
-    fn new(epoch: Epoch, opened_at: u64, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
+    fn new(of: (Epoch, u64, u64), first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
+        let (epoch, server, opened_at) = of;
         let tickets = (last + 1).saturating_sub(first) + ROOM;
         bits.resize(usize::try_from(tickets.div_ceil(8)).unwrap_or_default().max(bits.len()), 0);
-        Self { epoch, opened_at, first, bits: bits.into_iter().map(AtomicU8::new).collect() }
+        Self {
+            epoch,
+            server,
+            opened_at,
+            first,
+            bits: bits.into_iter().map(AtomicU8::new).collect(),
+        }
     }
 
     /// Whether the ticket was seen, as far as this process knows.
@@ -52,23 +62,27 @@ impl Queue {
     /// another one was opened meanwhile.
     pub async fn seen(&self, from: Ticket) -> Result<Option<Seen>, Error> {
         let mut from = from;
-        let mut read: Option<(Epoch, u64, Ticket, Vec<u8>)> = None;
+        let mut read = None;
         loop {
             let args = self.entity().args().with(from);
             let mut reply = self.entity().ask(&scripts::SEEN, args, Repeat::Never).await?;
             let epoch = Epoch(reply.exactly()?);
+            let server = reply.bytes()?;
+            let server = server.get(..16).and_then(|id| std::str::from_utf8(id).ok());
+            let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
+            let server = server.ok_or_else(|| reply.error("no run id"))?;
             let (opened_at, first, last) = (reply.count()?, reply.count()?, reply.count()?);
             let (more, part) = (reply.count()? == 1, reply.bytes()?);
-            let (.., bits) = match &mut read {
-                Some(read) if (read.0, read.1) != (epoch, opened_at) => return Ok(None),
-                read => read.get_or_insert_with(|| (epoch, opened_at, first, Vec::new())),
-            };
+            let of = (epoch, server, opened_at);
+            let (known, begin, bits) = read.get_or_insert_with(|| (of, first, Vec::new()));
+            if *known != of {
+                return Ok(None);
+            }
             bits.extend(part);
-            from = first + 8 * bits.len() as u64;
+            from = *begin + 8 * bits.len() as u64;
             if !more {
-                let (epoch, opened_at, first, bits) = read.unwrap_or((epoch, 0, first, Vec::new()));
-                let seen = || Seen::new(epoch, opened_at, first, last, bits);
-                return Ok((opened_at > 0).then(seen));
+                let seen = read.map(|(of, first, bits)| Seen::new(of, first, last, bits));
+                return Ok(seen.filter(|seen| seen.opened_at > 0));
             }
         }
     }
@@ -80,14 +94,14 @@ mod tests {
 
     #[test]
     fn bits_are_in_the_order_of_redis() {
-        let seen = Seen::new(Epoch([7; 8]), 1, 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
+        let seen = Seen::new((Epoch([7; 8]), 9, 1), 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
         let has: Vec<_> = (990..1_030).filter(|ticket| seen.has(*ticket)).collect();
         assert_eq!(has, [1_000, 1_007, 1_009]);
     }
 
     #[test]
     fn later_tickets_can_be_noted() {
-        let seen = Seen::new(Epoch([7; 8]), 1, 1_000, 1_010, vec![0xff]);
+        let seen = Seen::new((Epoch([7; 8]), 9, 1), 1_000, 1_010, vec![0xff]);
         for ticket in [1_008, 1_500, 1_010 + ROOM] {
             assert!(!seen.has(ticket));
             seen.note(ticket);

@@ -244,7 +244,7 @@ fn note(queue: &QueueState, of: PlaceRef, visit: &Visit, basis: Basis) {
         Visit::Here(Place { standing: Standing::Active { expires_in }, .. }) => {
             queue.active_cache.note(of, *expires_in, basis, renewal(queue));
         }
-        Visit::Gone(_) => queue.active_cache.forget(of),
+        Visit::Gone(_) => queue.has_ended(of),
         Visit::Here(_) | Visit::NotReady(_) | Visit::NotActive(_) => {}
     }
 }

@@ -111,7 +111,8 @@ impl Line {
             return Poll::Unknown;
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
-        let mark = self.reported.begin(Era { epoch: of.epoch, connections }, head, of);
+        let era = Era { epoch: of.epoch, connections, server: slot.seen.server };
+        let mark = self.reported.begin(era, head, of);
         // The time is taken last, so that no pause of the thread makes an old sketch answer.
         if place.position() <= front || seen.requested_at.elapsed() >= FRESH {
             return Poll::Unknown;

@@ -24,6 +24,9 @@ pub struct Era {
     /// How many connections to Redis there have been. After a new one Redis may have gone back to
     /// older data.
     pub connections: u64,
+    /// The server: see [`anteroom_core::queue::Seen::server`]. A node of a cluster is replaced
+    /// without a new connection of this process.
+    pub server: u64,
 }
 
 pub struct Reported {
@@ -168,7 +171,7 @@ mod tests {
     use super::*;
 
     const HEAD: Ticket = 10 * TICKETS + 5;
-    const ERA: Era = Era { epoch: Epoch([7; 8]), connections: 1 };
+    const ERA: Era = Era { epoch: Epoch([7; 8]), connections: 1, server: 1 };
 
     fn place(ticket: Ticket) -> PlaceRef {
         PlaceRef { epoch: ERA.epoch, id: PlaceId([5; 14]), ticket }
@@ -190,8 +193,9 @@ mod tests {
         assert!(!reported.begin(ERA, HEAD, place(HEAD + 1)).is_reported());
         let reset = Era { epoch: Epoch([8; 8]), ..ERA };
         assert!(!is_reported(&Reported::default(), HEAD, reset, HEAD));
-        let connected = Era { connections: 2, ..ERA };
-        assert!(!is_reported(&Reported::default(), HEAD, connected, HEAD), "older data, perhaps");
+        for other in [Era { connections: 2, ..ERA }, Era { server: 2, ..ERA }] {
+            assert!(!is_reported(&Reported::default(), HEAD, other, HEAD), "older data, perhaps");
+        }
     }
 
     #[test]
