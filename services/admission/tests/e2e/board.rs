@@ -150,8 +150,13 @@ async fn after_a_reset_the_board_is_of_another_epoch() {
     let before = with_places(&room, 5).await;
     let reset = room.call("service", Method::POST, "/v1/admin/queues/:name/reset");
     reset.send().await.is(202);
-    let after = board(&room).await.is(200).json();
-    assert_ne!(after["epoch"], before["epoch"]);
+    let last = RefCell::new(Value::Null);
+    until("the board is of another epoch", PATIENCE, async || {
+        last.replace(board(&room).await.is(200).json());
+        last.borrow()["epoch"] != before["epoch"]
+    })
+    .await;
+    let after = last.into_inner();
     assert!(after["front"].is_null() && sums(&after["points"]["ticket"]).is_empty(), "{after}");
     assert!(sums(&after["pace"]["position"]).is_empty());
 }

@@ -35,8 +35,8 @@ use super::refresh::InUse;
 const FRESH: Duration = Duration::from_secs(2);
 /// So old a sketch may be, of which the board is made.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// So long a request for the board waits for the first sketch.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// So long a request for the board waits for the first sketch, while Redis answers.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The line of one queue, as this process knows it.
 #[derive(Default)]
@@ -45,6 +45,8 @@ pub struct Line {
     reported: Reported,
     /// Wakes those who wait for a sketch when one was read, or could not be.
     read: Notify,
+    /// The last one could not be read.
+    failed: AtomicBool,
     /// Visitors were answered from the sketch since it was read.
     polled: AtomicBool,
     in_use: InUse,
@@ -140,14 +142,21 @@ impl Line {
 
     /// The newest sketch of the line, at most 5 s old. If there is none yet, one is read.
     pub async fn shown(&self) -> Option<Arc<SeenLine>> {
-        let mut read = pin!(self.read.notified());
-        read.as_mut().enable();
-        self.in_use.note();
-        if let Some(seen) = self.recent() {
-            return Some(seen);
-        }
-        let _ = tokio::time::timeout(PATIENCE, read).await;
-        self.recent()
+        let newest = async {
+            loop {
+                let mut read = pin!(self.read.notified());
+                read.as_mut().enable();
+                self.in_use.note();
+                if let Some(seen) = self.recent() {
+                    return Some(seen);
+                }
+                read.await;
+                if self.failed.load(Ordering::Relaxed) {
+                    return self.recent();
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, newest).await.ok().flatten()
     }
 
     fn recent(&self) -> Option<Arc<SeenLine>> {

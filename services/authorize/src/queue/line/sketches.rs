@@ -49,6 +49,7 @@ impl Refreshed for Sketches {
                 tracing::debug!(queue = queue.name(), %error, "no sketch");
             }
         }
+        line.failed.store(!is_read, Ordering::Relaxed);
         line.read.notify_waiters();
         is_read
     }
