@@ -110,6 +110,8 @@ impl Room {
                 let ticket = 100 + self.joins.fetch_add(1, Ordering::Relaxed);
                 let mut body = self.look(ticket);
                 body["token"] = token(ticket).into();
+                // As admission answers: each place is polled before its first board.
+                body["board_until_ticket"] = Value::Null;
                 answer(201, body)
             }
             ("GET", "/token") => {
