@@ -148,7 +148,8 @@ async fn measure(
             ensure!(status == 200, "{status}: {}", String::from_utf8_lossy(&body));
         }
     };
-    let polling = try_join_all((0..CONNECTIONS).map(connection));
+    let connections = if settings.quick { settings.connections } else { CONNECTIONS };
+    let polling = try_join_all((0..connections).map(connection));
     let counting = async {
         tokio::time::sleep_until(start + first_round).await;
         let before = (read(world, redis).await?, polls.load(Ordering::Relaxed));
