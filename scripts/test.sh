@@ -2,7 +2,7 @@
 # Runs all tests. It builds them once and runs the suites side by side, for most of them wait most of the time; those that
 # bound how long something takes run alone at the end. On the oldest Redis that we support and on Valkey it runs what can
 # differ there: the tests of the scripts and of the store, the fixed histories, and one series of random ones.
-# One line for each suite that passes; of one that fails, all that it printed.
+# One line for each suite that passes; of one that fails, all that it printed. One that hangs is ended after 30 minutes.
 #
 #   ANTEROOM_TEST_JOBS   how many suites run side by side, instead of one more than there are processors
 set -euo pipefail
@@ -45,14 +45,16 @@ run() {
   local suite=$1 begin=$SECONDS log=$folder/${1//\//-}.log
   if [ "$2" != - ]; then export ANTEROOM_REDIS_BIN=$2 ANTEROOM_HISTORY_SERIES=1; fi
   cd "$3"
-  if "${@:4}" >"$log" 2>&1 </dev/null; then
-    printf '%5d s  %s: %s\n' $((SECONDS - begin)) "$suite" "$(grep -o '[0-9]* passed' "$log" | tail -n 1)"
+  if timeout --foreground --kill-after=10 1800 "${@:4}" >"$log" 2>&1 </dev/null; then
+    say "$(grep -o '[0-9]* passed' "$log" | tail -n 1)"
   else
     echo "$suite" >>"$folder/failed"
-    { flock 9 && printf '%5d s  %s: FAILED\n' $((SECONDS - begin)) "$suite" && cat "$log"; } 9>>"$folder/lock"
+    { flock 9 && say "FAILED" && cat "$log"; } 9>>"$folder/lock"
   fi
 }
-export -f run
+# What became of the suite that runs, with the time of day: where a run was slow can be seen afterwards.
+say() { printf '%(%T)T %5d s  %s: %s\n' -1 $((SECONDS - begin)) "$suite" "$1"; }
+export -f run say
 run_all() { xargs -r -P "$1" -I '{}' bash -c 'run {}'; }
 
 {

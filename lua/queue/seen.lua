@@ -3,9 +3,9 @@
 -- Uses: lib/store lib/entity meta
 -- KEYS: meta seen:{0-4}
 -- ARGV: now, ticket
--- Reply: OK, epoch, run id of the server, when the slot was opened (µs of queue time, 0: none), the
---        ticket of the first bit, the last ticket, more (1: the bitmap may go on), the part of the
---        bitmap; or NO_RULES
+-- Reply: OK, epoch, run id of the server (empty: unknown), when the slot was opened (µs of queue
+--        time, 0: none), the ticket of the first bit, the last ticket, more (1: the bitmap may go
+--        on), the part of the bitmap; or NO_RULES
 -- Codes: OK NO_RULES
 
 local MOST_BYTES = 256 * 1024
@@ -14,7 +14,8 @@ if not load_meta({ 'slot', 'slot_at', 'base' }) then return { NO_RULES } end
 read_clock()
 local first, last = tonumber(ARGV[2]), counter('ticket')
 -- Another server may lack the last writes: after a restart, or as the replica that took over.
-local run_id = string.match(call('INFO', 'server'), 'run_id:(%x+)')
+local info = redis.pcall('INFO', 'server')
+local run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 if not m.slot then return { OK, m.epoch, run_id, 0, first, last, 0, '' } end
 local key, from = KEYS[SEEN + m.slot % 5], math.max(0, math.floor((first - m.base) / 8))
 local part = call('GETRANGE', key, from, from + MOST_BYTES - 1)

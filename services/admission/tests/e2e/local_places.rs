@@ -19,7 +19,7 @@ async fn calls(admission: &Service, operation: &str) -> u64 {
 }
 
 /// Items that Redis has answered for polls.
-async fn redis_items(admission: &Service) -> u64 {
+pub async fn redis_items(admission: &Service) -> u64 {
     calls(admission, "queue.place").await + calls(admission, "queue.heartbeat").await
 }
 
@@ -32,6 +32,13 @@ async fn line(room: &Room, count: usize) -> Vec<String> {
         tokens.push(room.join().await.token());
     }
     tokens
+}
+
+/// One more admission.
+async fn another(room: &Room) -> Service {
+    let admission = room.anteroom.deployment.admission().await;
+    admission.until_ready().await;
+    admission
 }
 
 /// Polls until no poll of this place needs Redis.
@@ -105,8 +112,7 @@ async fn a_line_that_moves_shows_within_seconds() {
 #[tokio::test]
 async fn a_leave_shows_at_once_in_the_same_process_and_within_a_slot_in_others() {
     let room = Room::behind_own_admission(LINE, &[]).await;
-    let other = room.anteroom.deployment.admission().await;
-    other.until_ready().await;
+    let other = another(&room).await;
     let tokens = line(&room, 7).await;
     for token in &tokens[3..6] {
         becomes_local(&room, token).await;
@@ -212,8 +218,7 @@ async fn a_position_is_never_above_the_one_that_the_client_sends() {
 async fn a_visitor_who_was_seen_by_one_process_needs_no_report_by_another() {
     let room = Room::behind_own_admission(LINE, &[]).await;
     let one = &room.anteroom.admission;
-    let other = room.anteroom.deployment.admission().await;
-    other.until_ready().await;
+    let other = another(&room).await;
     let tokens = line(&room, 6).await;
     let token = &tokens[5];
     for process in [one, &other] {
@@ -243,8 +248,7 @@ async fn a_visitor_who_was_seen_by_one_process_needs_no_report_by_another() {
 #[tokio::test]
 async fn a_poll_does_not_contradict_the_gateway_check_of_the_same_process() {
     let room = Room::behind_own_admission(LINE, &[]).await;
-    let other = room.anteroom.deployment.admission().await;
-    other.until_ready().await;
+    let other = another(&room).await;
     let tokens = line(&room, 6).await;
     becomes_local(&room, &tokens[5]).await;
     let leave = room.call_at(&other.url("public"), Method::DELETE, "/v1/queues/:name/token");

@@ -30,11 +30,6 @@ async fn active(room: &Room) -> [String; 3] {
     let mut tokens = Vec::new();
     for queue in ["hold", "shut", "free"] {
         let token = join(room, queue).await.is(201).token();
-        until("the place is ready", PATIENCE, async || {
-            let path = format!("/v1/queues/{queue}/token");
-            room.get(&path).token(&token).send().await.is(200).json()["status"] == "ready"
-        })
-        .await;
         gate(room, queue, |call| call.token(&token)).await.is(200);
         tokens.push(token);
     }
@@ -200,7 +195,6 @@ async fn a_request_ends_in_its_time_where_redis_may_take_longer() {
 async fn a_store_that_comes_back_empty_gives_new_places() {
     let mut room = Room::start_with(ONE, &[]).await;
     let (first, second) = (room.join().await.token(), room.join().await.token());
-    room.becomes(&first, "ready").await;
     room.authorize(&first).await.is(200);
     room.anteroom.deployment.redis.restart().await;
     back(&mut room).await;
@@ -216,8 +210,7 @@ async fn a_store_that_comes_back_empty_gives_new_places() {
         assert_eq!(refused.refuses(403, "place_gone").json()["reason"], "lost");
     }
     let again = room.post("/v1/queues/:name/tokens").token(&second).send().await;
-    assert_eq!(again.is(201).json()["ticket"], 1);
-    room.becomes(&again.token(), "ready").await;
+    assert_eq!(again.is(201).place("ready")["ticket"], 1);
     room.authorize(&again.token()).await.is(200);
     room.authorize(&second).await.refuses(403, "place_gone");
     let waits = room.post("/v1/queues/:name/tokens").token(&first).send().await;

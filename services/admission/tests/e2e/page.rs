@@ -108,8 +108,7 @@ async fn without_return_to_the_page_shows_the_visit_and_finishes_it() {
     let page = visit(&room, &cookie).await;
     assert!(page.contains(">Your visit is over<") && page.contains("Join the line"), "{page}");
     let next = room.join().await;
-    assert_eq!(next.is(201).json()["ticket"], 2);
-    room.becomes(&next.token(), "ready").await;
+    assert_eq!(next.is(201).place("ready")["ticket"], 2);
     let cookie = room.cookie(&next.token());
     let page = room.get(&format!("{PAGE}?over")).header("cookie", &cookie).send().await;
     assert!(page.is(200).text.contains(">It is your turn<"), "the place counts: {}", page.text);

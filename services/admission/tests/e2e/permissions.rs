@@ -5,6 +5,7 @@ use anteroom_testkit::{PATIENCE, PERMISSIONS, Process, Redis, Service, binary, u
 use reqwest::Method;
 use serde_json::json;
 
+use crate::local_places::redis_items;
 use crate::room::Room;
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 1\nlocal_answers = true\n";
@@ -77,6 +78,26 @@ async fn the_whole_journey_needs_no_more_than_is_documented() {
             assert_eq!(not_zero(&metrics, family), Vec::<&str>::new(), "{port}");
         }
     }
+}
+
+#[tokio::test]
+async fn without_info_the_board_is_there_and_redis_answers_each_poll() {
+    let rules: Vec<_> = PERMISSIONS.iter().filter(|rule| *rule != "+info").cloned().collect();
+    let room = room_of(&rules).await;
+    let mut last = String::new();
+    for _ in 0..5 {
+        last = room.join().await.token();
+    }
+    let admission = &room.anteroom.admission;
+    room.get("/v1/queues/concert/board").send().await.is(200);
+    for _ in 0..5 {
+        let before = redis_items(admission).await;
+        let place = room.call("public", Method::GET, TOKEN).token(&last).send().await;
+        assert_eq!(place.is(200).json()["status"], "waiting");
+        assert_eq!(redis_items(admission).await, before + 1);
+    }
+    let errors = room.metrics("metrics").await;
+    assert_eq!(not_zero(&errors, "anteroom_store_errors_total"), Vec::<&str>::new());
 }
 
 #[tokio::test]

@@ -8,7 +8,6 @@ use crate::room::{ONE, PATIENT, Room};
 async fn works(room: &Room) {
     let first = room.join().await.is(201).token();
     let second = room.join().await.is(201).token();
-    room.becomes(&first, "ready").await;
     room.authorize(&first).await.is(200);
     room.authorize(&second).await.is(403);
     room.leave(&first).await.is(204);

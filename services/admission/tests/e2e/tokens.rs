@@ -83,7 +83,6 @@ async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
 async fn promise_06_a_token_of_another_life_or_ticket_acts_on_nothing() {
     let room = Room::start(ONE).await;
     let good = room.join().await.token();
-    room.becomes(&good, "ready").await;
     let token = read(&good);
     let keys = keys(SECRETS.1);
     room.anteroom.scheduler.process.freeze();

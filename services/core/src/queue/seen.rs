@@ -58,8 +58,8 @@ impl Seen {
 }
 
 impl Queue {
-    /// Which tickets from this one on were seen in the present slot. `None` if there is no slot, or
-    /// another one was opened meanwhile.
+    /// Which tickets from this one on were seen in the present slot. `None` if there is no slot,
+    /// another one was opened meanwhile, or the server's run id is unknown.
     pub async fn seen(&self, from: Ticket) -> Result<Option<Seen>, Error> {
         let mut from = from;
         let mut read = None;
@@ -70,7 +70,8 @@ impl Queue {
             let server = reply.bytes()?;
             let server = server.get(..16).and_then(|id| std::str::from_utf8(id).ok());
             let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
-            let server = server.ok_or_else(|| reply.error("no run id"))?;
+            // INFO is refused, or has no run id.
+            let Some(server) = server else { return Ok(None) };
             let (opened_at, first, last) = (reply.count()?, reply.count()?, reply.count()?);
             let (more, part) = (reply.count()? == 1, reply.bytes()?);
             let of = (epoch, server, opened_at);

@@ -111,8 +111,8 @@ impl Sketch {
         self.waiting.points.iter().map(|(rank, ticket)| (rank + 1, *ticket))
     }
 
-    /// How long places at some positions wait: the first, the last, and each about half as far
-    /// behind again as the one before. None if it is unknown.
+    /// How long places wait at the first position, at the last one, and between them at positions
+    /// that grow by half. Nothing if it is unknown.
     pub fn waits(&self) -> impl Iterator<Item = (u64, Wait)> {
         let last = self.waiting.length;
         let mut next = if self.outlook.is_some() { 1 } else { u64::MAX };
@@ -126,7 +126,7 @@ impl Sketch {
         chosen.map(|(position, ticket)| (position, self.wait(position, ticket)))
     }
 
-    /// A ticket at this position, or before it by at most 3 %.
+    /// The ticket at this position, or one at most 3 % before it.
     pub fn ticket_at(&self, position: u64) -> Option<Ticket> {
         let behind = self.waiting.points.partition_point(|(rank, _)| *rank < position);
         self.waiting.points.get(behind.checked_sub(1)?).map(|(_, ticket)| *ticket)

@@ -34,6 +34,8 @@ fn named(source: &str, words: &str) -> BTreeSet<String> {
 fn the_documented_commands_are_those_of_the_scripts_and_of_the_client() {
     let scripts: BTreeSet<_> =
         scripts().iter().flat_map(|script| named(script.source(), "call('")).collect();
+    // Scripts do without INFO where it is refused.
+    let scripts: BTreeSet<_> = scripts.into_iter().filter(|command| command != "info").collect();
     assert_eq!(named(PROBE, "may('"), scripts, "lua/store/permissions.lua and the scripts");
     let client = ["ping", "info", "subscribe", "eval", "evalsha"].map(str::to_owned);
     let needed: BTreeSet<_> = scripts.into_iter().chain(client).collect();

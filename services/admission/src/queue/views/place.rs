@@ -187,8 +187,8 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
     PlaceView { board_until_ticket: board_until(queue, place), ..view }
 }
 
-/// The ticket at the head of the line from which on the board does not do. Half of the visitors in
-/// between can leave before the client asks again.
+/// Once this ticket is at the head of the line, the client polls. Half of the visitors between can
+/// leave before its next poll.
 fn board_until(queue: &QueueState, place: &Place) -> Option<u64> {
     if !queue.config.board || place.status() != Status::Waiting {
         return None;

@@ -1,6 +1,6 @@
 //! What visitors, gateways and browsers call.
 
-use anteroom_testkit::{PATIENCE, docs, until};
+use anteroom_testkit::docs;
 use reqwest::Method;
 use serde_json::json;
 
@@ -60,11 +60,6 @@ async fn the_public_port_answers_as_documented() {
     }
     client.call("GET", board, &[], |call| call.header("if-none-match", "*")).await.is(304);
 
-    until("it is the first visitor's turn", PATIENCE, async || {
-        let place = room.get("/v1/queues/concert/token").token(&first).send().await;
-        place.is(200).json()["status"] == "ready"
-    })
-    .await;
     holders(&client, &first, &second).await;
     streams(&room, &client.book, &second).await;
     gates(&client, &first).await;

@@ -16,9 +16,8 @@ mod reported;
 mod sketches;
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Place, PlaceRef, Seen, Sketch, Ticket};
@@ -31,11 +30,11 @@ use self::reported::{Era, Mark, Reported};
 pub use self::sketches::Sketches;
 use super::refresh::InUse;
 
-/// So old a sketch may be, from which a poll is answered.
+/// The greatest age of a sketch from which a poll is answered.
 const FRESH: Duration = Duration::from_secs(2);
-/// So old a sketch may be, of which the board is made.
+/// The greatest age of a sketch that the board shows.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// So long a request for the board waits for the first sketch, while Redis answers.
+/// How long a request for the board waits for the first sketch, while Redis answers.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The line of one queue, as this process knows it.
@@ -45,7 +44,7 @@ pub struct Line {
     reported: Reported,
     /// Wakes those who wait for a sketch when one was read, or could not be.
     read: Notify,
-    /// The last one could not be read.
+    /// The last reading failed.
     failed: AtomicBool,
     /// Visitors were answered from the sketch since it was read.
     polled: AtomicBool,
@@ -116,7 +115,7 @@ impl Line {
         let era = Era { epoch: of.epoch, connections, server: slot.seen.server };
         let mark = self.reported.begin(era, head, of);
         // The time is taken last, so that no pause of the thread makes an old sketch answer.
-        if place.position() <= front || seen.requested_at.elapsed() >= FRESH {
+        if place.position() <= front || seen.age() >= FRESH {
             return Poll::Unknown;
         }
         if !mark.is_reported() || !slot.seen.has(of.ticket) {
@@ -136,7 +135,7 @@ impl Line {
         self.reported.confirm(mark);
         let seen = self.seen.load();
         let seen = seen.as_deref()?;
-        let is_fresh = seen.requested_at.elapsed() < FRESH && seen.sketch.epoch == of.epoch;
+        let is_fresh = seen.age() < FRESH && seen.sketch.epoch == of.epoch;
         seen.sketch.place(of.ticket).filter(|_| is_fresh)
     }
 
@@ -163,8 +162,8 @@ impl Line {
         self.seen.load_full().filter(|seen| seen.age() <= SHOWN_FOR)
     }
 
-    /// While the ticket at the head of the line is below this one, so many places and 3 % more are
-    /// between the head and this position. `None` if they are not, or nothing is known.
+    /// A ticket: while the head of the line is before it, at least this number of places and 3 %
+    /// are between the head and this position. `None` if fewer are, or nothing is known.
     pub fn head_until(&self, position: u64, places: u64) -> Option<Ticket> {
         self.in_use.note();
         let seen = self.seen.load();

@@ -67,8 +67,8 @@ impl Tags {
         Self { era, first, pages: pages.collect() }
     }
 
-    /// Whether these do for the line.
-    fn do_for(&self, era: Era, head: Ticket) -> bool {
+    /// Whether these are of the era and reach far enough for the line.
+    fn fit(&self, era: Era, head: Ticket) -> bool {
         self.era == era && head / TICKETS < self.first + PASSED_PAGES
     }
 
@@ -128,15 +128,15 @@ impl Reported {
     /// line has passed.
     fn of(&self, era: Era, head: Ticket) -> Arc<Tags> {
         let present = self.present.load_full();
-        if let Some(tags) = present.filter(|tags| tags.do_for(era, head)) {
+        if let Some(tags) = present.filter(|tags| tags.fit(era, head)) {
             return tags;
         }
         self.present.rcu(|present| match present {
-            Some(tags) if tags.do_for(era, head) => present.clone(),
+            Some(tags) if tags.fit(era, head) => present.clone(),
             before => Some(Arc::new(Tags::new(era, head, before.as_deref()))),
         });
         let present = self.present.load_full();
-        let is_new = |tags: &Arc<Tags>| tags.do_for(era, head);
+        let is_new = |tags: &Arc<Tags>| tags.fit(era, head);
         // Unless another thread is in another era already.
         present.filter(is_new).unwrap_or_else(|| Arc::new(Tags::new(era, head, None)))
     }

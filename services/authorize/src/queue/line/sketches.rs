@@ -62,12 +62,12 @@ async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slo
         return Ok((sketch, None));
     };
     let before = queue.line.seen.load_full().and_then(|line| line.slot.clone());
-    let does = |slot: &Arc<Slot>| {
+    let fits = |slot: &Arc<Slot>| {
         let is_present =
             (slot.seen.epoch, Some(slot.seen.opened_at)) == (sketch.epoch, sketch.slot);
         is_present && slot.requested_at.elapsed() < SEEN_EVERY
     };
-    if let Some(slot) = before.filter(does) {
+    if let Some(slot) = before.filter(fits) {
         return Ok((sketch, Some(slot)));
     }
     let requested_at = Instant::now();
