@@ -7,7 +7,7 @@ use anteroom_testkit::{PATIENCE, Process};
 use anyhow::Context as _;
 
 use crate::{
-    meter::{self, OtherServer, Processes, Question, Window, over},
+    meter::{self, Counters, OtherServer, Processes, Question, Window, over},
     progress::say,
     report::{Bound, Row, Section},
     request::Requests,
@@ -134,6 +134,18 @@ impl HelloWorld {
         let processes = Processes { servers: vec![process.id()], ..Processes::default() };
         let server = OtherServer { processes, address, requests };
         Ok(Self { _process: process, server, settings: settings.clone() })
+    }
+
+    /// Loads several together for one window, as one service of several processes.
+    pub async fn run_all(all: &[Self]) -> anyhow::Result<Window> {
+        let [Self { server: OtherServer { requests, .. }, settings, .. }, ..] = all else {
+            anyhow::bail!("no process");
+        };
+        let question = Question { operation: "", requests: requests.clone(), expect: 200 };
+        let servers = all.iter().flat_map(|it| it.server.processes.servers.clone()).collect();
+        let processes = Processes { servers, ..Processes::default() };
+        let addresses = all.iter().map(Self::address).collect();
+        meter::window(settings, addresses, &question, &processes, &Counters::default()).await
     }
 
     /// Where it listens.

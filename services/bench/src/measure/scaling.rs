@@ -2,6 +2,7 @@
 //! authorize, the same load, beside the smallest system.
 
 use crate::{
+    measure::rows::HelloWorld,
     meter::{self, Window, over},
     progress::say,
     report::{Bound, Row, Section},
@@ -20,8 +21,17 @@ const ROUNDS: usize = 3;
 const MOST_TIMES: f64 = 1.10;
 
 /// The systems, the smallest first.
-const SYSTEMS: [&str; 7] =
-    [SMALLEST, "4 schedulers", "50 queues", "3 admissions", MORE_LOAD, LOCAL, LOCAL_ADMISSIONS];
+const SYSTEMS: [&str; 9] = [
+    SMALLEST,
+    "4 schedulers",
+    "50 queues",
+    "3 admissions",
+    MORE_LOAD,
+    LOCAL,
+    LOCAL_ADMISSIONS,
+    HELLO,
+    HELLOS,
+];
 const SMALLEST: &str = "the smallest";
 /// As many connections to each admission as the others have in all.
 const MORE_LOAD: &str = "3 admissions, 3 times the connections";
@@ -31,19 +41,35 @@ const LOCAL: &str = "local answers";
 const LOCAL_ADMISSIONS: &str = "local answers, 3 admissions";
 const MOST_TIMES_LOCAL: f64 = 1.15;
 
+/// What any server pays for more processes on the same cores.
+const HELLO: &str = "hello-world";
+const HELLOS: &str = "hello-world, 3 processes";
+
 /// Measures each system in each round.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let visitors = settings.scaled(VISITORS);
     let queue = |n: usize| room(&format!("room-{n}"), visitors);
     let mut small = World::start(&[queue(0)]).await?;
     let many = World::start(&(0..QUEUES).map(queue).collect::<Vec<_>>()).await?;
-    let mut answering = World::start(&[local(&queue(0))]).await?;
+    let answering = World::start(&[local(&queue(0))]).await?;
+    // They stay, for each asks Redis about each visitor once.
+    let mut answering_thrice = World::start(&[local(&queue(0))]).await?;
+    for _ in 1..3 {
+        answering_thrice.add_admission().await;
+    }
+    let mut hellos = Vec::new();
+    for _ in 0..3 {
+        hellos.push(HelloWorld::start(settings).await?);
+    }
     // Their ticks are their own system's.
     many.anteroom.scheduler.process.freeze();
     let small_question = small.authorize("room-0", visitors, VISITORS).await?;
     let many_question = many.authorize("room-0", visitors, VISITORS).await?;
     let local_question = answering.authorize("room-0", visitors, VISITORS).await?;
     answering.anteroom.scheduler.process.freeze();
+    let thrice_question = answering_thrice.authorize("room-0", visitors, VISITORS).await?;
+    meter::measure(&answering_thrice, settings, &thrice_question).await?;
+    answering_thrice.anteroom.scheduler.process.freeze();
     let mut windows = vec![Vec::new(); SYSTEMS.len()];
     for round in 0..ROUNDS.min(settings.rounds) {
         for (system, windows) in SYSTEMS.iter().zip(&mut windows) {
@@ -76,17 +102,20 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
                     window
                 }
                 LOCAL | LOCAL_ADMISSIONS => {
+                    let (world, question) = if *system == LOCAL {
+                        (&answering, &local_question)
+                    } else {
+                        (&answering_thrice, &thrice_question)
+                    };
                     small.anteroom.scheduler.process.freeze();
-                    answering.anteroom.scheduler.process.thaw();
-                    for _ in 1..if *system == LOCAL { 1 } else { 3 } {
-                        answering.add_admission().await;
-                    }
-                    let window = meter::measure(&answering, settings, &local_question).await;
-                    answering.more_admissions.clear();
-                    answering.anteroom.scheduler.process.freeze();
+                    world.anteroom.scheduler.process.thaw();
+                    let window = meter::measure(world, settings, question).await;
+                    world.anteroom.scheduler.process.freeze();
                     small.anteroom.scheduler.process.thaw();
                     window
                 }
+                HELLO => hellos[0].run().await,
+                HELLOS => HelloWorld::run_all(&hellos).await,
                 _ => meter::measure(&small, settings, &small_question).await,
             }?;
             say(&format!(
@@ -109,14 +138,18 @@ fn all_us(it: &Window) -> f64 {
 fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
     let rows = SYSTEMS.iter().zip(windows).map(|(system, windows_of)| {
         let of = |of: fn(&Window) -> f64| over(windows_of, of);
-        let base = if *system == LOCAL_ADMISSIONS { LOCAL } else { SMALLEST };
+        let base = match *system {
+            LOCAL_ADMISSIONS => LOCAL,
+            HELLO | HELLOS => HELLO,
+            _ => SMALLEST,
+        };
         let base = SYSTEMS.iter().position(|name| *name == base).and_then(|at| windows.get(at));
         let base = base.into_iter().flatten();
         let times: Vec<_> =
             base.zip(windows_of).map(|(base, it)| all_us(it) / all_us(base)).collect();
         // With more load, batches are larger: that one is there to compare with.
         let bound = match *system {
-            SMALLEST | MORE_LOAD | LOCAL => None,
+            SMALLEST | MORE_LOAD | LOCAL | HELLO | HELLOS => None,
             LOCAL_ADMISSIONS => Some(Bound::AtMost(MOST_TIMES_LOCAL)),
             _ => Some(Bound::AtMost(MOST_TIMES)),
         };
@@ -133,10 +166,10 @@ fn section(settings: &Settings, windows: &[Vec<Window>]) -> Section {
         name: NAME,
         title: "Schedulers, queues, admissions".to_owned(),
         how: format!(
-            "Authorize at {} connections, shared by all admissions but in the last row. The smallest system has one \
+            "Authorize at {} connections, shared by all processes but in the row that says so. The smallest system has one \
              scheduler, one queue and one admission; `×` compares the processor time of services \
-             and Redis with its in the same round, of the last row with the row before it, median \
-             of {} rounds. Ticks and snapshots are \
+             and Redis with its in the same round, median of {} rounds. Local answers and the \
+             hello-world are compared with their own smallest system. Ticks and snapshots are \
              counted; they cost the same without requests.",
             settings.connections,
             ROUNDS.min(settings.rounds)
