@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=${ANTEROOM_TEST_JOBS:-$(($(nproc) + 1))}
 # The longest first, so that none of them is left at the end.
-first='core/queue integrations/samples grafana/alerts admission/e2e admission/browser gateways/gate admission/links core/pool bench/smoke'
+first='admission/previous core/queue integrations/samples grafana/alerts admission/e2e admission/browser gateways/gate admission/links core/pool bench/smoke'
 alone='admission/limits admission/exhaustion admission/faults admission/faults-local'
 
 folder=$(mktemp -d)
@@ -35,6 +35,9 @@ suites["admission/faults"].append("--test-threads=4")
 for suite in ["admission/faults", "admission/links"]:
     folder, *program = suites[suite]
     suites[suite + "-local"] = [folder, "env", "ANTEROOM_TEST_LOCAL_ANSWERS=true", *program]
+# It builds the previous release first.
+folder, *program = suites["admission/previous"]
+suites["admission/previous"] = [folder, os.path.abspath("scripts/previous.sh"), *program]
 order = first + sorted(set(suites) - {*first, *alone}) + alone
 for suite in order:
     print(suite, *suites[suite])
@@ -46,7 +49,7 @@ run() {
   if [ "$2" != - ]; then export ANTEROOM_REDIS_BIN=$2 ANTEROOM_HISTORY_SERIES=1; fi
   cd "$3"
   if timeout --foreground --kill-after=10 1800 "${@:4}" >"$log" 2>&1 </dev/null; then
-    say "$(grep -o '[0-9]* passed' "$log" | tail -n 1)"
+    say "$(grep -oE '[0-9]+ passed|^no previous release.*' "$log" | tail -n 1)"
   else
     echo "$suite" >>"$folder/failed"
     { flock 9 && say "FAILED" && cat "$log"; } 9>>"$folder/lock"

@@ -46,6 +46,12 @@ impl Deployment {
         Self { programs: Some(folder.to_owned()), ..self }
     }
 
+    /// Services that are started from now on are the programs in this folder, or without one those
+    /// of the workspace.
+    pub fn start_programs_of(&mut self, folder: Option<&Path>) {
+        self.programs = folder.map(Path::to_owned);
+    }
+
     fn program(&self, name: &str) -> PathBuf {
         self.programs.as_ref().map_or_else(|| binary(name), |folder| folder.join(name))
     }

@@ -11,9 +11,9 @@
 //! 4. Who talks to it: `Room` (`admission/tests/e2e`) with a client for every call, `Site`
 //!    (`gateways/checks`) with a gateway and a shop, `Stage` (`faults`) with a crowd and its
 //!    record, `Siege` (`exhaustion`) with attackers, `Linked` (`links`) behind a link that breaks,
-//!    `Limited` (`limits`) with a backend that asks limits, `Concert` (`concert/tests/shop`), the
-//!    sample service that asks the gate, and [`Chromium`]. `Ports` (`service_support`) has
-//!    admission in the test's process, on rung 1.
+//!    `SideBySide` (`previous`) of two versions, `Limited` (`limits`) with a backend that asks
+//!    limits, `Concert` (`concert/tests/shop`), the sample service that asks the gate, and
+//!    [`Chromium`]. `Ports` (`service_support`) has admission in the test's process, on rung 1.
 //!
 //! What one test program alone needs stays with it. Random histories against a model are played by
 //! [`history`]; conditions are waited for with [`until()`], what is logged is caught by [`Log`].

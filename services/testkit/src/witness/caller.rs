@@ -24,12 +24,23 @@ pub struct Scene {
     pub queue: String,
     /// How long a caller waits for an answer before it gives up.
     pub patience: Duration,
+    /// Each caller asks another admission each time.
+    pub alternate: bool,
+    /// An admission that does not know `x-anteroom-position`: it gets none.
+    pub without_position: Option<u8>,
 }
 
 impl Scene {
     /// A scene with a new record.
     pub fn new(doors: Doors, queue: &str) -> Self {
-        Self { doors, record: Record::new(), queue: queue.to_owned(), patience: PATIENCE }
+        Self {
+            doors,
+            record: Record::new(),
+            queue: queue.to_owned(),
+            patience: PATIENCE,
+            alternate: false,
+            without_position: None,
+        }
     }
 }
 
@@ -61,7 +72,8 @@ impl Caller {
         let holds = self.token.as_ref().map(|token| token.place);
         let of_this = |best: &(u64, u64)| holds.is_some_and(|holds| holds.ticket == best.0);
         let best = self.best.filter(of_this).map(|(_, position)| position);
-        let position = best.filter(|_| call == Call::Place);
+        let is_known = self.scene.without_position != Some(self.door);
+        let position = best.filter(|_| call == Call::Place && is_known);
         let request = self.request(call, position);
         let record = &self.scene.record;
         let line = Line::sent(self.visitor, self.identity, call, record.now(), holds);
@@ -83,7 +95,7 @@ impl Caller {
             let before = self.best.filter(|best| best.0 == ticket).map_or(*now, |best| best.1);
             self.best = Some((ticket, before.min(*now)));
         }
-        if heard.shown == Shown::Nothing {
+        if heard.shown == Shown::Nothing || self.scene.alternate {
             self.turn_to_the_next_door();
         }
         heard
