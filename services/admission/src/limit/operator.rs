@@ -16,7 +16,8 @@ use crate::http::extract::JsonBody;
 
 /// Reset a key of a limit.
 ///
-/// All its units are available at once. Idempotent.
+/// All its units are available at once. Other processes can refuse the key for up to 1 s more.
+/// Idempotent.
 #[utoipa::path(
     post, path = "/v1/admin/limits/{limit}/forget", tag = "operators",
     operation_id = "forget_limit_key",

@@ -78,6 +78,43 @@ async fn a_limit_allows_so_many_and_says_when_there_are_more() {
     }
 }
 
+/// What the process repeats without Redis is like what Redis answered, and counts as well.
+#[tokio::test]
+async fn a_key_over_its_limit_costs_redis_about_a_check_a_second() {
+    const CHECKS: u64 = 200;
+    // Of its own, so that all checks are the test's.
+    let room = Room::behind_own_admission(LIMITS, &[]).await;
+    let one = json!({ "key": "ann" });
+    while check(&room, "login", one.clone()).await.status == 200 {}
+    let sent = async || room.count("anteroom_operations_total{operation=\"limit.check\"}").await;
+    let (before, began) = (sent().await, std::time::Instant::now());
+    for _ in 0..CHECKS {
+        let refused = check(&room, "login", one.clone()).await;
+        let mut body = refused.is(429).json();
+        let [retry, reset] = ["retry_after_ms", "reset_ms"]
+            .map(|name| body[name].take().as_u64().unwrap_or_default());
+        assert!((1..=60_000).contains(&retry) && (retry..=60_000).contains(&reset), "{refused:?}");
+        assert_eq!(
+            body,
+            json!({
+                "allowed": false, "limit": 2, "remaining": 0, "reset_ms": null,
+                "retry_after_ms": null,
+            })
+        );
+        let seconds = retry.div_ceil(1_000);
+        assert_eq!(refused.header("retry-after"), seconds.to_string());
+        assert_eq!(refused.header("ratelimit-policy"), room.text("\":name-login\";q=2;w=60"));
+        let left = format!("\":name-login\";r=0;t={seconds}");
+        assert_eq!(refused.header("ratelimit"), room.text(&left));
+        assert_eq!(refused.header("content-type"), "application/json");
+    }
+    let most = u64::try_from(began.elapsed().as_millis()).expect("a short time") / 900 + 1;
+    let sent = sent().await - before;
+    assert!(sent <= most, "{sent} of {CHECKS} checks reached Redis, {most} may");
+    let refused = "anteroom_limit_checks_total{limit=\":name-login\",outcome=\"refused\"}";
+    assert_eq!(room.count(refused).await, CHECKS + 1);
+}
+
 #[tokio::test]
 async fn promise_07_a_refused_check_and_one_of_cost_0_take_nothing() {
     let room = Room::shared(LIMITS).await;

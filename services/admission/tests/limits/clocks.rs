@@ -1,6 +1,6 @@
 //! Promise 12: pods whose clocks are wrong by ten minutes, and a store whose clock leaps.
 
-use anteroom_testkit::{Clock, Deployment, Redis};
+use anteroom_testkit::{Clock, Deployment, PATIENCE, Redis, until};
 use futures_util::future::join_all;
 
 use crate::limited::{Decision, Limited};
@@ -71,6 +71,14 @@ async fn promise_12_a_leap_of_the_stores_clock_frees_one_window_and_blocks_no_ke
             assert_eq!(taken, 20, "{limit}");
             for seconds in leaps {
                 site.redis.clock().leaps_to(seconds);
+                if (key, seconds) == ("ahead", WRONG) {
+                    // A process may repeat refusals of before for a second.
+                    until("the key is free", PATIENCE, async || {
+                        client.check(limit, key, 1).await.allowed()
+                    })
+                    .await;
+                    taken += 1;
+                }
                 taken += allowed(&client, limit, key, 30).await;
                 let decision = client.check(limit, key, 1).await;
                 let wait = decision.number("reset_ms");

@@ -55,6 +55,14 @@ impl Limited {
         self.call(&format!("limits/{limit}/check"), &body).await
     }
 
+    /// Resets a key of a limit.
+    pub async fn forget(&self, limit: &str, key: &str) {
+        let url = format!("{}/v1/admin/limits/{limit}/forget", self.url);
+        let request = self.http.post(url).json(&json!({ "key": key }));
+        let status = request.send().await.expect("an answer").status();
+        assert_eq!(status, 204, "{limit} {key}");
+    }
+
     /// A check of several, in a group of their own.
     pub async fn check_all(&self, limits: &[&str], key: &str) -> Decision {
         let of = |limit| json!({ "limit": limit, "key": key });

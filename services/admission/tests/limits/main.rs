@@ -3,6 +3,7 @@
 
 mod clocks;
 mod crowd;
+mod forgotten;
 mod limited;
 mod outage;
 

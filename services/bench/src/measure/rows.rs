@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use anteroom_core::limit::{Algorithm, Call, Check, Limits, Rule};
 use anteroom_testkit::{PATIENCE, Process};
 use anyhow::Context as _;
 
@@ -10,7 +11,7 @@ use crate::{
     meter::{self, Counters, OtherServer, Processes, Question, Window, over},
     progress::say,
     report::{Bound, Row, Section},
-    request::Requests,
+    request::{Requests, number},
     sections::Sections,
     settings::Settings,
     stats::{least, median, most},
@@ -21,7 +22,7 @@ use crate::{
 const VISITORS: u64 = 10_000;
 
 /// What is requested of admission.
-struct Call {
+struct RowCall {
     name: &'static str,
     operation: &'static str,
     queue: &'static str,
@@ -34,24 +35,27 @@ const fn call(
     (operation, queue): (&'static str, &'static str),
     expect: u16,
     least_ratio: Option<f64>,
-) -> Call {
-    Call { name, operation, queue, expect, least_ratio }
+) -> RowCall {
+    RowCall { name, operation, queue, expect, least_ratio }
 }
 
 const JOIN: &str = "queue.join";
 const AUTHORIZE: &str = "queue.authorize";
-const CALLS: [Call; 6] = [
+const CALLS: [RowCall; 7] = [
     call("join", (JOIN, "joins"), 201, Some(0.70)),
     call("place", ("queue.place", "line"), 200, Some(0.70)),
     call("authorize", (AUTHORIZE, "inside"), 200, Some(0.75)),
     call(LOCAL, (AUTHORIZE, LOCAL), 200, Some(0.90)),
     call(LOCAL_PLACE, ("queue.place", LOCAL_PLACE), 200, Some(0.90)),
     call(FORGED, (AUTHORIZE, FORGED), 401, None),
+    call(HOT_KEY, ("limit.check", HOT_KEY), 429, None),
 ];
 const LOCAL: &str = "local";
 const LOCAL_PLACE: &str = "local-place";
 /// Tokens of real places with a false signature, each another.
 const FORGED: &str = "forged";
+/// Checks of one key, which has no unit left.
+const HOT_KEY: &str = "limit-hot-key";
 
 /// Whether one of the rows, each of which has a name for `--only`, is wanted.
 pub fn wanted(settings: &Settings) -> bool {
@@ -68,6 +72,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         local(&room(LOCAL, visitors)),
         local(&line(LOCAL_PLACE)),
         room(FORGED, visitors),
+        format!("[limits.{HOT_KEY}]\nlimit = 1\nwindow = \"24h\"\n"),
     ];
     let world = World::start(&queues).await?;
     let hello = HelloWorld::start(settings).await?;
@@ -102,7 +107,7 @@ fn section(settings: &Settings, hellos: &[Window], measured: &[Measured]) -> Sec
         title: "Requests per second beside a hello-world".to_owned(),
         how: format!(
             "{} connections, {} rounds of {:?} each; `local` and `local-place` are authorize and place with local answers, `forged` authorize \
-             with {VISITORS} forged tokens; `least` and `most` are the ratio's over the \
+             with {VISITORS} forged tokens, `limit-hot-key` checks of one key that has no unit left; `least` and `most` are the ratio's over the \
              rounds. `CPU ratio` compares the processor time of all that took part instead of \
              requests per second: other programs on the machine disturb it less. Processor times \
              are µs a request; `others' cores` is what other programs took meanwhile: near 0 when the \
@@ -167,9 +172,21 @@ async fn report_all(world: &World, settings: &Settings, question: &Question) -> 
     meter::measure(world, &round, question).await.map(drop)
 }
 
+/// Takes the only unit of a key, past admission. Returns the checks of that key.
+async fn hot_key(world: &World) -> anyhow::Result<Arc<Requests>> {
+    let (algorithm, window) = (Algorithm::Log, Duration::from_secs(24 * 3_600));
+    let rule = Rule { algorithm, limit: 1, window, shadow: false };
+    let key = format!("client-{}", number(0));
+    let check = Check { limit: HOT_KEY, rule, key: &key, group: None, cost: 1 };
+    let call = Call::one(&check, None).ok().context("a check of the benchmark")?;
+    Limits::open(world.store(), 1).check(call).await?;
+    let path = format!("/v1/limits/{HOT_KEY}/check");
+    Ok(Arc::new(Requests::posts(&path, r#"{"key":"client-"#, 1, "\"}")))
+}
+
 /// One row and what has been measured of it so far.
 struct Measured {
-    call: &'static Call,
+    call: &'static RowCall,
     requests: Arc<Requests>,
     windows: Vec<Window>,
     ratios: Vec<f64>,
@@ -181,15 +198,17 @@ impl Measured {
     async fn new(
         world: &World,
         settings: &Settings,
-        call: &'static Call,
+        call: &'static RowCall,
         visitors: u64,
     ) -> anyhow::Result<Self> {
-        let Call { name, operation, queue, .. } = *call;
+        let RowCall { name, operation, queue, .. } = *call;
         let requests = if name == FORGED {
             let places = world.admit(queue, visitors).await?;
             let mut tokens = world.tokens(queue, &places, VISITORS);
             tokens.iter_mut().for_each(forge);
             Arc::new(Requests::with_tokens("/v1/queues/forged/authorize", &tokens))
+        } else if name == HOT_KEY {
+            hot_key(world).await?
         } else if operation == AUTHORIZE {
             world.authorize(queue, visitors, VISITORS).await?.requests
         } else {
@@ -204,7 +223,7 @@ impl Measured {
     }
 
     fn question(&self, round: usize) -> Question {
-        let Call { operation, queue, expect, .. } = *self.call;
+        let RowCall { operation, queue, expect, .. } = *self.call;
         let requests = if operation == JOIN {
             // Each round's joins are new ones.
             Arc::new(Requests::joins(&[queue.to_owned()], 1, round as u64))
@@ -223,7 +242,7 @@ impl Measured {
     fn say(&self, round: usize, hello: &Window) {
         let Some(it) = self.windows.last() else { return };
         say(&format!(
-            "round {round}: {:9} {:7.0}/s, {:.3} of the hello-world's (by CPU {:.3}); µs a request: \
+            "round {round}: {:13} {:7.0}/s, {:.3} of the hello-world's (by CPU {:.3}); µs a request: \
              hello {:.2}, admission {:.2}, Redis {:.2}, generator {:.2}",
             self.call.name,
             it.rate,

@@ -41,7 +41,7 @@ pub struct Call {
 }
 
 /// One of them: a counter, and what is taken from it.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct CounterCheck {
     pub(super) id: [u8; 16],
     pub(super) rule: Rule,
@@ -101,6 +101,14 @@ impl Call {
         limits.sort_unstable();
         let scope = [&[&b"checks"[..], first.group().as_bytes()], &limits[..]].concat();
         Self::of(checks, id, &scope)
+    }
+
+    /// Its only check, if it has no name: the answer depends on nothing but the counter.
+    pub(super) fn only_check(&self) -> Option<CounterCheck> {
+        match self.checks[..] {
+            [check] if self.name.is_none() => Some(check),
+            _ => None,
+        }
     }
 
     fn of(checks: &[Check<'_>], id: Option<&str>, scope: &[&[u8]]) -> Result<Self, CallError> {

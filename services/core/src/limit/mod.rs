@@ -15,6 +15,7 @@
 
 mod batch;
 mod call;
+mod refusals;
 mod reply;
 mod rule;
 
@@ -24,8 +25,11 @@ pub use call::{Call, CallError, Check, MAX_CHECKS};
 pub use reply::{Answer, Checked, Outcome};
 pub use rule::{Algorithm, MAX_LOG_COST, Rule};
 
+use std::time::Instant;
+
 use batch::Checks;
 use call::{SHARDS, counter_id, shard_of};
+use refusals::Refusals;
 
 use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Sharded, Store};
 
@@ -44,25 +48,37 @@ pub struct Limits {
     named: Sharded<Checks>,
     /// Those that would count again.
     nameless: Sharded<Checks>,
+    /// What is refused without a call, if anything is.
+    refusals: Option<Refusals>,
 }
 
 impl Limits {
     /// Opens the way; `lane_bound` is how many checks may wait for each of the 16 shards.
     pub fn open(store: &Store, lane_bound: usize) -> Self {
-        Self::open_with_clock(store, lane_bound, Clock::Store)
+        Self::open_with_clock(store, lane_bound, Clock::Store).repeating_refusals(Instant::now)
     }
 
-    /// [`open`](Self::open) with a time that a test gives.
+    /// [`open`](Self::open) with a time that a test gives. Every check goes to the store, unless
+    /// [`repeating_refusals`](Self::repeating_refusals) is called too.
     pub fn open_with_clock(store: &Store, lane_bound: usize, clock: Clock) -> Self {
         let lanes = |named: bool| {
             let clock = clock.clone();
             let batch = move || Checks { named, clock: clock.clone() };
             Sharded::new(store, SHARDS, batch, lane_bound)
         };
-        Self { named: lanes(true), nameless: lanes(false), store: store.clone(), clock }
+        let (named, nameless) = (lanes(true), lanes(false));
+        Self { named, nameless, refusals: None, store: store.clone(), clock }
+    }
+
+    /// Repeats refusals without a call, for less than a second; `now` is the time of this process.
+    #[must_use]
+    pub fn repeating_refusals(self, now: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self { refusals: Some(Refusals::new(now)), ..self }
     }
 
     /// Takes what the checks of a call ask for, if all of them allow it; else nothing.
+    ///
+    /// While a counter has no unit left, single checks may be refused without a call to the store.
     ///
     /// # Errors
     ///
@@ -70,7 +86,23 @@ impl Limits {
     /// one, [`Error::Unknown`] may mean that the units are taken.
     pub async fn check(&self, call: Call) -> Result<Answer, Error> {
         let lanes = if call.name.is_some() { &self.named } else { &self.nameless };
-        lanes.submit(call.shard.into(), call).await
+        let (Some(refusals), Some(check)) = (&self.refusals, call.only_check()) else {
+            return lanes.submit(call.shard.into(), call).await;
+        };
+        let basis = refusals.basis(self.store.connections());
+        // Without a connection the limit's rule for that decides.
+        if let Some(checked) = refusals.repeat(&check, basis)
+            && self.store.is_up()
+        {
+            return Ok(Answer::of_one(checked));
+        }
+        let answer = lanes.submit(call.shard.into(), call).await?;
+        if let Answer::Decided { checks, .. } = &answer
+            && let [checked] = &checks[..]
+        {
+            refusals.note(&check, basis, checked);
+        }
+        Ok(answer)
     }
 
     /// Forgets what a key has taken of a limit; whether it had taken anything. `group` as in
@@ -84,6 +116,7 @@ impl Limits {
             scripts::FORGET.push_digest_key(&mut keys, call::tag(shard), letter, &id);
         }
         self.clock.push_to(&mut args);
+        let _ending = self.refusals.as_ref().map(Refusals::forgetting);
         let reply = self.store.call(&scripts::FORGET, &keys, &args, Repeat::IfUnknown).await?;
         let mut reply = Reply::new(scripts::FORGET.name, reply)?;
         reply.integer()?;

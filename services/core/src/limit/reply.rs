@@ -57,6 +57,12 @@ pub enum Outcome {
 }
 
 impl Answer {
+    /// That of a call without a name which has only this check.
+    pub(super) fn of_one(checked: Checked) -> Self {
+        let allowed = checked.outcome != Outcome::Refused;
+        Self::Decided { allowed, repeated: false, checks: vec![checked] }
+    }
+
     /// Reads the outcomes of so many checks of one item.
     pub(super) fn read(numbers: &mut Numbers, checks: usize) -> Result<Self, Error> {
         let code = Code::of(numbers.count()?, numbers)?;

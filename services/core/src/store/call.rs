@@ -77,7 +77,7 @@ impl Store {
 
     /// Whether a verified connection is in place.
     pub fn is_up(&self) -> bool {
-        self.0.shared.live().is_some()
+        self.0.shared.is_live()
     }
 
     /// How many connections there have been: after a new one the store may have older data.

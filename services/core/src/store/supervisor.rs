@@ -169,6 +169,11 @@ impl Shared {
         self.live.load_full().filter(|live| live.loss.lost().is_none())
     }
 
+    /// Whether there is a connection to use now. It writes no shared line.
+    pub(super) fn is_live(&self) -> bool {
+        self.live.load().as_ref().is_some_and(|live| live.loss.lost().is_none())
+    }
+
     /// Why there is none.
     pub(super) fn error(&self) -> Error {
         if let Some(reason) = self.live.load().as_ref().and_then(|live| live.loss.lost()) {

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod histories;
+mod local_refusals;
 mod promises;
 mod repeats;
 mod requests;

@@ -23,9 +23,13 @@ pub fn micros(time: Duration) -> u64 {
 
 /// Opens a store, with budgets so ample that no slow machine uses them up.
 pub async fn open(config: Config) -> Store {
+    open_counted(config, &prometheus::Registry::new()).await
+}
+
+/// [`open`] with the registry of its metrics.
+pub async fn open_counted(config: Config, registry: &prometheus::Registry) -> Store {
     let config = Config { command_timeout: PATIENCE, request_timeout: PATIENCE, ..config };
-    let registry = prometheus::Registry::new();
-    let store = Store::open(&config, &anteroom_core::scripts(), &registry).expect("an address");
+    let store = Store::open(&config, &anteroom_core::scripts(), registry).expect("an address");
     assert!(store.wait_up(PATIENCE).await, "the store is up");
     store
 }

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use anteroom_core::limit::{Algorithm, Answer, Call, CallError, Check, Limits, Outcome, Rule};
+use anteroom_core::limit::{
+    self, Algorithm, Answer, Call, CallError, Check, Limits, Outcome, Rule,
+};
 use anteroom_testkit::history::{History, Outcome as Held, differ};
 use anteroom_testkit::model::limit as model;
 use futures_util::future::join_all;
@@ -119,7 +121,8 @@ impl History for LimitHistory<'_> {
     }
 }
 
-fn modelled(check: &Check<'_>) -> model::Check {
+/// A check for the model.
+pub fn modelled(check: &Check<'_>) -> model::Check {
     let algorithm = match check.rule.algorithm {
         Algorithm::Log => model::Algorithm::Log,
         Algorithm::Counter => model::Algorithm::Counter,
@@ -144,13 +147,19 @@ fn decided(answer: Answer, requested: &[Check<'_>]) -> model::Answer {
     let Answer::Decided { allowed, repeated, checks } = answer else {
         return model::Answer::Mismatch;
     };
+    let checks = checks.iter().zip(requested);
+    let checks = checks.map(|(checked, check)| shown(checked, check.rule.shadow));
+    model::Answer::Decided(allowed, repeated, checks.collect())
+}
+
+/// The outcome of a check as the model has it.
+pub fn shown(checked: &limit::Checked, shadow: bool) -> model::Checked {
     let ms = |time: Duration| u64::try_from(time.as_millis()).expect("a short time");
-    let checks = checks.iter().zip(requested).map(|(checked, check)| model::Checked {
+    model::Checked {
         fits: checked.outcome == Outcome::Allowed,
-        shadow: check.rule.shadow,
+        shadow,
         remaining: checked.remaining.into(),
         reset: ms(checked.reset),
         retry_after: ms(checked.retry_after),
-    });
-    model::Answer::Decided(allowed, repeated, checks.collect())
+    }
 }

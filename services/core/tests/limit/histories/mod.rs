@@ -8,6 +8,8 @@ mod fixed;
 mod history;
 mod step;
 
+pub use history::{modelled, shown};
+
 anteroom_testkit::random_histories! {
     promises_07_11_12_random_histories_answer_like_the_model
         plays 320 of history::LimitHistory<'_>, on crate::support::TimedStore,
