@@ -29,8 +29,8 @@ const CACHED: &str = "public, max-age=1, stale-while-revalidate=5";
 /// client computes its position and wait, while the head of the line is below the
 /// `board_until_ticket` of its place. It calls `GET …/token` when its last place is older than
 /// `heartbeat_ms`, within a random part of 10 s if `check_in` turns true or `epoch` changes, and as
-/// `poll_after_ms` says near the head. Supports `If-None-Match`. At most 5 s old; each cache can add
-/// 6 s. The reference of the HTTP API has the algorithm, with test vectors.
+/// `poll_after_ms` says near the head. Supports `If-None-Match`. At most 5 s old; each cache can
+/// add 6 s. The reference of the HTTP API has the algorithm, with test vectors.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/board", tag = "visitors",
     responses(
