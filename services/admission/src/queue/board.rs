@@ -3,13 +3,14 @@
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_authorize::queue::line::Board;
 use anteroom_authorize::queue::state::QueueState;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::StatusCode;
 use http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue,
+    IF_NONE_MATCH,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -33,8 +34,13 @@ const CACHED: &str = "public, max-age=1, stale-while-revalidate=5";
 /// add 6 s. The reference of the HTTP API has the algorithm, with test vectors.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/board", tag = "visitors",
+    params(("if-none-match" = Option<String>, Header, description = "`ETag` of the board that the client has")),
     responses(
-        (status = 200, description = "the board", body = BoardView<'static>),
+        (status = 200, description = "the board", body = BoardView<'static>, headers(
+            ("etag" = String, description = "changes with the board"),
+            ("cache-control" = String, description = "any cache may keep it"),
+            ("vary" = String, description = "`accept-encoding`"),
+        )),
         (status = 304, description = "the board is the one that the client has"),
         BoardProblems,
     ),
@@ -65,9 +71,12 @@ fn answer(board: &Board, headers: &HeaderMap) -> Response {
     let head = [(CACHE_CONTROL, CACHED), (CONTENT_TYPE, "application/json")];
     let mut response = (head, encoded(headers, &board.plain, board.gzip.as_ref())).into_response();
     if is_known(board, headers) {
+        // The length is that of the body which is left out (RFC 9110, 8.6).
+        let length = response.body().size_hint().exact().map(HeaderValue::from);
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Body::empty();
         response.headers_mut().remove(CONTENT_ENCODING);
+        response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
     }
     response.headers_mut().insert(ETAG, board.etag.clone());
     response

@@ -105,8 +105,12 @@ async fn any_cache_may_keep_the_board_for_a_second() {
     let unknown = room.get(BOARD).header("if-none-match", "\"x\"").send().await;
     unknown.is(200);
     assert_eq!(room.get(BOARD).header("if-none-match", "*").send().await.status, 304);
+    let head = room.call("public", Method::HEAD, BOARD).header("if-none-match", "*").send().await;
+    assert!(head.status == 304 && head.header("content-length") != "0", "{head:?}");
     let gzip = room.get(BOARD).header("accept-encoding", "gzip").send().await;
     assert_eq!(gzip.is(200).header("content-encoding"), "gzip");
+    let named = room.get(BOARD).header("x-request-id", "of-one-client").send().await;
+    assert_ne!(named.is(200).header("x-request-id"), "of-one-client", "others get it from a cache");
     // A token, or a cookie of another site, makes no difference.
     let with_token = room.get(BOARD).token("no token").header("origin", "https://a.example");
     with_token.send().await.is(200);
@@ -127,6 +131,15 @@ async fn a_place_names_the_ticket_up_to_which_the_board_is_enough() {
     // Each place is polled once before its first heartbeat.
     let joined = room.post("/v1/queues/:name/tokens").token(&tokens[6]).send().await.is(200).json();
     assert!(joined["position"] == 7 && joined["board_until_ticket"].is_null(), "{joined}");
+}
+
+/// A board can be some seconds old, and the turn would be over.
+#[tokio::test]
+async fn with_little_time_to_claim_a_turn_the_place_is_polled() {
+    let room = Room::start(&format!("{LINE}claim_ttl = \"19s\"\n")).await;
+    let tokens = line(&room, 7).await;
+    with_places(&room, 7).await;
+    assert!(place(&room, &tokens[6]).await["board_until_ticket"].is_null());
 }
 
 #[tokio::test]

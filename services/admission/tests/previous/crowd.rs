@@ -6,6 +6,7 @@ use anteroom_testkit::{
     PATIENCE, until,
     witness::{Call, Crowd, Ended, Line, Record, Rules, Scene, Shown},
 };
+use tokio::task::JoinHandle;
 
 use crate::side_by_side::{NEW, OLD, SideBySide, Version};
 
@@ -16,6 +17,8 @@ const RULES: &str = "capacity = 20\nbatch = 25\ninterval = \"1s\"\n\
 
 /// So many visitors have left after their session before the next scheduler starts or ends.
 const SERVED: usize = 60;
+/// So many come then, in two parts, so that a line remains for what follows, however long it takes.
+const COME: u32 = 120;
 
 fn rules() -> Rules {
     Rules {
@@ -35,7 +38,7 @@ async fn come(scene: Scene, first: u32, visitors: u32) -> Ended {
     let crowd = Crowd {
         first,
         visitors,
-        arrive_within: Duration::from_secs(8),
+        arrive_within: Duration::from_secs(2),
         look_every: Duration::from_millis(400),
         stay: Duration::from_millis(300),
         seed: rand::random(),
@@ -47,7 +50,25 @@ fn is_poll(line: &Line, door: u8) -> bool {
     line.call == Call::Place && line.door == door && line.status == Some(200)
 }
 
-/// Waits until more visitors were served, and some have polled at either version.
+/// Hundreds of visitors, who come when a scheduler starts or ends.
+struct Crowds {
+    scene: Scene,
+    coming: Vec<JoinHandle<Ended>>,
+}
+
+impl Crowds {
+    /// More visitors come. Waits until some were served, and some have polled at either version.
+    async fn until_more_are_served(&mut self) {
+        // The first ones ask either version in turn, the others always the same one.
+        for alternate in [true, false] {
+            let first = 1_000 * self.coming.len() as u32;
+            let scene = Scene { alternate, ..self.scene.clone() };
+            self.coming.push(tokio::spawn(come(scene, first, COME / 2)));
+        }
+        until_more_are_served(&self.scene.record).await;
+    }
+}
+
 async fn until_more_are_served(record: &Record) {
     let since = record.now();
     until("visitors are served", 2 * PATIENCE, async || {
@@ -63,14 +84,13 @@ async fn promises_01_to_05_hold_during_a_roll_out_and_a_roll_back() {
     let Some((mut sides, old)) = SideBySide::open("hall", RULES).await else { return };
     let scene = sides.scene();
     let record = scene.record.clone();
-    // The first ones ask either version in turn, the others always the same one.
-    let alternating = Scene { alternate: true, ..scene.clone() };
-    let crowds = [(alternating, 0, 250), (scene, 1_000, 250)];
-    let crowds = crowds.map(|(scene, first, count)| tokio::spawn(come(scene, first, count)));
+    let mut crowds = Crowds { scene, coming: Vec::new() };
 
-    until_more_are_served(&record).await;
+    for _ in 0..3 {
+        crowds.until_more_are_served().await;
+    }
     until("a line forms", 2 * PATIENCE, async || {
-        record.count(|line| matches!(line.shown, Shown::Waiting { position: Some(100..) })) > 0
+        record.count(|line| matches!(line.shown, Shown::Waiting { position: Some(30..) })) > 0
     })
     .await;
     // No version answers from memory.
@@ -79,18 +99,18 @@ async fn promises_01_to_05_hold_during_a_roll_out_and_a_roll_back() {
     assert!(at_redis >= polls, "{at_redis} of {polls} polls");
 
     let new = sides.scheduler(Version::New).await;
-    until_more_are_served(&record).await;
+    crowds.until_more_are_served().await;
     old.end().await;
-    until_more_are_served(&record).await;
+    crowds.until_more_are_served().await;
     let polls = record.count(|line| is_poll(line, NEW)) as u64;
     let at_redis = sides.polls_at_redis().await;
     assert!(at_redis < polls, "this version answers from memory: {at_redis} of {polls} polls");
 
     let old = sides.scheduler(Version::Old).await;
-    until_more_are_served(&record).await;
+    crowds.until_more_are_served().await;
     new.end().await;
 
-    for crowd in crowds {
+    for crowd in crowds.coming {
         let ended = crowd.await.expect("visitors do not panic");
         assert_eq!(ended.unfinished, 0, "every visit came to its end");
     }

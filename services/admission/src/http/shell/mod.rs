@@ -134,7 +134,12 @@ impl Shell {
         RequestContext {
             started,
             method: MethodLabel::of(method),
-            id: ids::request_id(headers),
+            // A cache returns the answer to others too, so it has no id of one client.
+            id: if route.info.style == RouteStyle::Shared {
+                new_id()
+            } else {
+                ids::request_id(headers)
+            },
             // Needed after the request is gone only if something fails.
             traceparent: ids::traceparent(headers).cloned(),
             cors,

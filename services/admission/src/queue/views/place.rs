@@ -86,7 +86,7 @@ pub struct PlaceView<'a> {
     pub opens_in_ms: Option<u64>,
     /// While the head of the line on the board has a smaller ticket than this, poll the
     /// board instead, and call this every `heartbeat_ms`. Absent in the answer to a join, near the
-    /// head, and if the board is off.
+    /// head, if the board is off, and with `claim_ttl` or `first_poll_ttl` below 20 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_until_ticket: Option<u64>,
     /// The name of the queue.
@@ -187,10 +187,15 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
     PlaceView { board_until_ticket: board_until(queue, place), ..view }
 }
 
+/// A board can be 11 s old for its reader. Who has less time than that to claim a turn, with the time
+/// between two polls, polls.
+const SHORTEST_DELAY: Duration = Duration::from_secs(10);
+
 /// Once this ticket is at the head of the line, the client polls. Half of the visitors between can
 /// leave before its next poll.
 fn board_until(queue: &QueueState, place: &Place) -> Option<u64> {
-    if !queue.config.board || place.status() != Status::Waiting {
+    let is_slow_enough = queue.max_poll_delay() >= SHORTEST_DELAY;
+    if !queue.config.board || place.status() != Status::Waiting || !is_slow_enough {
         return None;
     }
     let until = queue.line.head_until(place.position(), queue.front().saturating_mul(2))?;

@@ -480,7 +480,10 @@
     if (board && isBeatDue()) return poll();
     const response = await fetch(api + "/board", { signal: AbortSignal.timeout?.(SILENCE), credentials: "omit" }).catch(() => null);
     const seen = response?.ok ? await problem(response) : {};
-    if (!seen.points) return poll();
+    // Else the request stays open.
+    if (!response?.ok) response?.body?.cancel();
+    // Not as a part of this call: a retry is of the place alone.
+    if (!seen.points) return later(poll, 0);
     const isNew = board ? board.epoch !== seen.epoch || (seen.check_in && !board.check_in) : seen.check_in;
     board = seen;
     // All visitors see this at the same time.
