@@ -31,8 +31,8 @@ fn rules() -> Rules {
 const MARGIN: Duration = Duration::from_secs(15);
 /// No answer is from a reading of the line that is older.
 const FRESH: Duration = Duration::from_secs(2);
-/// `idle_ttl` and a slot, a quarter of it: by then a silent visitor is inactive, and this version has
-/// looked up each place that it answers from memory.
+/// `idle_ttl` and a slot, a quarter of it: by then a silent visitor is inactive, and this version
+/// has looked up each place that it answers from memory.
 const INACTIVE: Duration = Duration::from_secs(75);
 
 const IN_LINE: u32 = 18;

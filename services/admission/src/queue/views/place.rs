@@ -187,8 +187,8 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
     PlaceView { board_until_ticket: board_until(queue, place), ..view }
 }
 
-/// A board can be 11 s old for its reader. Who has less time than that to claim a turn, with the time
-/// between two polls, polls.
+/// A board can be 11 s old for its reader. With less time between two polls, and from then until a
+/// turn must be claimed, the client polls.
 const SHORTEST_DELAY: Duration = Duration::from_secs(10);
 
 /// Once this ticket is at the head of the line, the client polls. Half of the visitors between can
