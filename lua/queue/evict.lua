@@ -1,18 +1,14 @@
 -- queue.evict: removes a place by its ticket, whatever its status. A ready one's share of the
 -- rate comes back like that of a turn given up.
 -- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
---       presence seen inspected
--- KEYS: meta waiting returned away ready active admitted held gone:{0-1} seen:{0-4} revoked
---       joined_from per_address
+--       inspected
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from
+--       per_address
 -- ARGV: now, ticket
 -- Reply: OK, status (0: no place has this ticket), and of a place its epoch and id; or NO_RULES
 -- Codes: OK NO_RULES
 
-if
-  not load_meta({
-    'ticket', 'slot', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto',
-  })
-then
+if not load_meta({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
   return { NO_RULES }
 end
 read_clock()
@@ -40,7 +36,6 @@ if set == ADMITTED then
   call('ZREM', ACTIVE, id)
 elseif set ~= AWAY then
   m.dropped = (m.dropped or 0) + 1
-  if set == WAITING then clear_seen({ ticket }) end
 end
 call('ZREM', set, id)
 call('HDEL', HELD, id)

@@ -1,20 +1,16 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once;
 -- with local_answers, that of a session a moment later.
 -- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place joined_at held
---       log presence seen outcomes visit
--- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
---       joined_from per_address
+--       log outcomes visit
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked joined_from
+--       per_address
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)
 -- Reply: OK, epoch, outcomes (lib/outcomes.lua): OK with the reason as status when the place has
 --        left now, IS_GONE when it was gone before; or NO_RULES
 -- Codes: OK IS_GONE NO_RULES
 
-if
-  not load_meta({
-    'ticket', 'slot', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto',
-  })
-then
+if not load_meta({ 'ticket', 'heard', 'credit', 'credit_at', 'dropped', 'counted_upto' }) then
   return { NO_RULES }
 end
 read_clock()
@@ -22,7 +18,7 @@ write_even_if_full()
 
 local leaving = {}
 for _, set in ipairs({ WAITING, RETURNED, AWAY, READY, ACTIVE, ADMITTED }) do leaving[set] = {} end
-local left, ended, tickets, unseen = {}, {}, {}, {}
+local left, ended, tickets = {}, {}, {}
 each_visit(true, function(status, detail, id, ticket, since)
   local set, reason = detail, LEFT
   if status == S_ACTIVE then
@@ -35,7 +31,6 @@ each_visit(true, function(status, detail, id, ticket, since)
   elseif set ~= AWAY then
     -- Who is away had dropped out of the line before.
     m.dropped = (m.dropped or 0) + 1
-    if set == WAITING then unseen[#unseen + 1] = ticket end
   end
   table.insert(leaving[set], id)
   if set == READY or set == ACTIVE then table.insert(leaving[ADMITTED], id) end
@@ -46,7 +41,6 @@ end)
 for set, ids in pairs(leaving) do
   if #ids > 0 then call('ZREM', set, unpack(ids)) end
 end
-clear_seen(unseen)
 if #left > 0 then call('HDEL', HELD, unpack(left)) end
 write_gone_reasons()
 revoke(ended, tickets)

@@ -68,20 +68,3 @@ local function keep_seen()
     call('BITFIELD', key, unpack(bits))
   end
 end
-
--- Places that leave the middle of the line: their bits say no longer that they are in it. Needs
--- write_even_if_full() to have been called.
-local function clear_seen(tickets)
-  if not m.slot or #tickets == 0 then return end
-  local ring = read_ring()
-  for slot = m.slot, math.max(m.slot - 1, 0), -1 do
-    local key, first = KEYS[SEEN + slot % 5], ring[slot % 5 + 1]
-    for _, ticket in ipairs(tickets) do
-      local at = format('%d', ticket - first)
-      -- Never makes the bitmap longer.
-      if ticket >= first and call('BITFIELD', key, 'GET', 'u1', at)[1] == 1 then
-        call('BITFIELD', key, 'SET', 'u1', at, '0')
-      end
-    end
-  end
-end

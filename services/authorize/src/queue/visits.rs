@@ -167,12 +167,10 @@ pub async fn look(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
 pub async fn poll(queue: &QueueState, of: PlaceRef) -> Result<Visit, Error> {
     let known = match local(queue, of) {
         Poll::Known(place) => Some(place),
-        Poll::Unreported(unreported) => {
-            match queue.queue.heartbeat(of, unreported.is_known()).await? {
-                Some(slot) => queue.line.confirmed(&unreported, slot),
-                None => None,
-            }
-        }
+        Poll::Unreported(unreported) => match queue.queue.heartbeat(of).await? {
+            Some(slot) => queue.line.confirmed(&unreported, slot),
+            None => None,
+        },
         Poll::Unknown => None,
     };
     let visit = match known {

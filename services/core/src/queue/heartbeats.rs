@@ -5,35 +5,13 @@ use std::time::Duration;
 
 use redis::Value;
 
-use super::place::PlaceRef;
 use super::scripts;
-use super::visits::{self, NamesPlace};
+use super::visits::NamedPlace;
 use crate::store::{Args, Batch, Clock, Error, Reply, Script};
 
 /// The visitor waits so much longer for one poll in many. With 1 000 heartbeats a second a call has
 /// 50 of them.
 const GATHERS_FOR: Duration = Duration::from_millis(50);
-
-pub(super) struct Heartbeat {
-    pub(super) place: PlaceRef,
-    /// The caller has found it in line before.
-    pub(super) is_known: bool,
-}
-
-impl NamesPlace for Heartbeat {
-    fn place(&self) -> &PlaceRef {
-        &self.place
-    }
-
-    fn is_like(&self, _: &Self) -> bool {
-        true
-    }
-
-    fn push_how(run: &[Self], args: &mut Args) {
-        let known: Vec<u8> = run.iter().map(|item| b'0' + u8::from(item.is_known)).collect();
-        args.push(known.as_slice());
-    }
-}
 
 pub(super) struct Heartbeats {
     keys: Args,
@@ -47,7 +25,7 @@ impl Heartbeats {
 }
 
 impl Batch for Heartbeats {
-    type Item = Heartbeat;
+    type Item = NamedPlace;
     /// The slot in which it was seen, if it is in line; `None`: the store holds no rules for the
     /// queue.
     type Outcome = Option<Option<u64>>;
@@ -57,12 +35,12 @@ impl Batch for Heartbeats {
         &scripts::HEARTBEAT
     }
 
-    fn keys(&self, _items: &[Heartbeat]) -> Cow<'_, Args> {
+    fn keys(&self, _items: &[NamedPlace]) -> Cow<'_, Args> {
         Cow::Borrowed(&self.keys)
     }
 
-    fn args(&self, items: &[Heartbeat]) -> Args {
-        visits::args(&self.clock, items)
+    fn args(&self, items: &[NamedPlace]) -> Args {
+        NamedPlace::args(&self.clock, items)
     }
 
     fn gathers_for(&self) -> Duration {
@@ -73,7 +51,7 @@ impl Batch for Heartbeats {
     fn outcomes(
         &self,
         reply: Value,
-        items: &[Heartbeat],
+        items: &[NamedPlace],
     ) -> Result<Vec<Result<Self::Outcome, Error>>, Error> {
         let Some(mut reply) = Reply::ruled(scripts::HEARTBEAT.name, reply)? else {
             return Ok(items.iter().map(|_| Ok(None)).collect());

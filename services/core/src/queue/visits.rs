@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::Value;
 
 use super::address::JoinedFrom;
-use super::heartbeats::{Heartbeat, Heartbeats};
+use super::heartbeats::Heartbeats;
 use super::joins::{Joining, Joins};
 use super::outlook::Outlook;
 use super::place::{GoneReason, Place, PlaceId, PlaceRef, Ticket};
@@ -139,13 +139,9 @@ impl Queue {
     /// The poll of a visitor who needs no other answer than being in line. Returns the slot in
     /// which it was seen, as a [`Sketch`](super::Sketch) names it; `None` if the place is not in
     /// line since its join, which [`place`](Self::place) explains.
-    ///
-    /// A place that the caller has found in line before `is_known`, for it costs Redis less than
-    /// half: unless Redis may have gone back to older data since then.
-    pub async fn heartbeat(&self, place: PlaceRef, is_known: bool) -> Result<Option<u64>, Error> {
+    pub async fn heartbeat(&self, of: PlaceRef) -> Result<Option<u64>, Error> {
         let lane = &self.lanes().heartbeat;
-        let ask = || lane.submit(Heartbeat { place, is_known });
-        self.entity().seeded(lane.script(), ask).await
+        self.entity().seeded(lane.script(), || lane.submit(of.into())).await
     }
 
     async fn visit(&self, lane: &Lane<Visits>, item: NamedPlace) -> Result<Visit, Error> {
@@ -168,7 +164,7 @@ pub(super) const MOST_ITEMS: usize = 64;
 
 /// One place that a caller names; `how` is for authorize.
 #[derive(Clone, Copy)]
-struct NamedPlace {
+pub(super) struct NamedPlace {
     place: PlaceRef,
     how: How,
 }
@@ -189,46 +185,27 @@ pub(super) fn constants(all: Constants) -> Constants {
         .value("JOINED", format!("'{}'", How::Joined as u8))
 }
 
-/// An item that names a place. Items of one run share what is sent once for all of them.
-pub(super) trait NamesPlace: Sized {
-    fn place(&self) -> &PlaceRef;
-
-    /// Whether they can be in one run, if they have the same epoch.
-    fn is_like(&self, other: &Self) -> bool;
-
-    /// What is sent for a run besides the places.
-    fn push_how(run: &[Self], args: &mut Args);
-}
-
-/// The arguments of a call for these places: `lua/queue/lib/visit.lua`.
-pub(super) fn args<T: NamesPlace>(clock: &Clock, items: &[T]) -> Args {
-    let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
-    clock.push_to(&mut args);
-    let mut tickets = Vec::with_capacity(8 * items.len());
-    for run in items.chunk_by(|a, b| a.place().epoch == b.place().epoch && a.is_like(b)) {
-        args.push(run[0].place().epoch.0.as_slice());
-        T::push_how(run, &mut args);
-        tickets.clear();
-        tickets.extend(run.iter().flat_map(|item| (item.place().ticket as f64).to_be_bytes()));
-        args.push(tickets.as_slice());
-        for item in run {
-            args.push(item.place().id.0.as_slice());
-        }
-    }
-    args
-}
-
-impl NamesPlace for NamedPlace {
-    fn place(&self) -> &PlaceRef {
-        &self.place
-    }
-
+impl NamedPlace {
+    /// Items of one run share what is sent once for all of them.
     fn is_like(&self, other: &Self) -> bool {
-        self.how == other.how
+        self.place.epoch == other.place.epoch && self.how == other.how
     }
 
-    fn push_how(run: &[Self], args: &mut Args) {
-        args.push(run[0].how as u8);
+    /// The arguments of a call for these places: `lua/queue/lib/visit.lua`.
+    pub(super) fn args(clock: &Clock, items: &[Self]) -> Args {
+        let mut args = Args::with_capacity(4 + items.len(), 32 + 24 * items.len());
+        clock.push_to(&mut args);
+        let mut tickets = Vec::with_capacity(8 * items.len());
+        for run in items.chunk_by(Self::is_like) {
+            args.push(run[0].place.epoch.0.as_slice()).push(run[0].how as u8);
+            tickets.clear();
+            tickets.extend(run.iter().flat_map(|item| (item.place.ticket as f64).to_be_bytes()));
+            args.push(tickets.as_slice());
+            for Self { place, .. } in run {
+                args.push(place.id.0.as_slice());
+            }
+        }
+        args
     }
 }
 
@@ -265,7 +242,7 @@ impl Batch for Visits {
     }
 
     fn args(&self, items: &[NamedPlace]) -> Args {
-        args(&self.clock, items)
+        NamedPlace::args(&self.clock, items)
     }
 
     fn outcomes(

@@ -81,8 +81,7 @@ async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
         let Some(place) = polling.get(of) else { continue };
         polls += 1;
         if slot.is_none() || reported[of] != slot {
-            let is_known = reported[of].is_some();
-            reported[of] = held.queue.heartbeat(*place, is_known).await.expect("a heartbeat");
+            reported[of] = held.queue.heartbeat(*place).await.expect("a heartbeat");
             assert!(reported[of].is_some(), "round {round}: {place:?} is in line");
             reports += 1;
         }
@@ -104,43 +103,19 @@ async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
 
 /// A new slot, in which only this place has been seen.
 async fn new_slot(held: &BusyQueue, opens: PlaceRef) {
-    let before = held.queue.heartbeat(opens, true).await.expect("a heartbeat");
+    let before = held.queue.heartbeat(opens).await.expect("a heartbeat");
     held.pass(&[opens], Duration::from_secs(152)).await;
-    let after = held.queue.heartbeat(opens, true).await.expect("a heartbeat");
+    let after = held.queue.heartbeat(opens).await.expect("a heartbeat");
     assert!(after > before, "{before:?}, {after:?}");
 }
 
-/// Who of these is in line, by heartbeats of a caller who knows them, one after the other.
+/// Who of these is in line, by one heartbeat after the other.
 async fn in_line(queue: &Queue, places: &[PlaceRef]) -> Vec<bool> {
     let mut found = Vec::new();
     for of in places {
-        found.push(queue.heartbeat(*of, true).await.expect("a heartbeat").is_some());
+        found.push(queue.heartbeat(*of).await.expect("a heartbeat").is_some());
     }
     found
-}
-
-async fn look_ups(held: &BusyQueue) -> u64 {
-    let stats: String = held.world.redis.run(&["INFO", "commandstats"]).await;
-    let of = stats.split_once("cmdstat_zmscore:calls=").expect("look-ups").1;
-    of.split_once(',').expect("a count").0.parse().expect("a count")
-}
-
-#[tokio::test]
-async fn a_place_that_was_seen_in_the_slot_before_is_looked_up_once_in_four_slots() {
-    let held = BusyQueue::new(long_session()).await;
-    let places = join_many(&held.queue, 0..9).await;
-    let (opens, known) = places.split_last().expect("places");
-    in_line(&held.queue, known).await;
-    for _ in 0..4 {
-        new_slot(&held, *opens).await;
-        let before = look_ups(&held).await;
-        assert_eq!(in_line(&held.queue, known).await, [true; 8]);
-        assert_eq!(look_ups(&held).await - before, 2);
-        for of in known {
-            held.queue.heartbeat(*of, false).await.expect("a heartbeat");
-        }
-        assert_eq!(look_ups(&held).await - before, 2 + 8, "the caller does not know them");
-    }
 }
 
 #[tokio::test]
@@ -173,7 +148,7 @@ async fn a_heartbeat_finds_no_place_in_line_that_was_promoted() {
     for place in &places[..8] {
         held.queue.leave(held.first).await.expect("a leave");
         assert_eq!(tick(&held.queue).await, 1);
-        assert_eq!(held.queue.heartbeat(*place, true).await, Ok(None));
+        assert_eq!(held.queue.heartbeat(*place).await, Ok(None));
         held.queue.claim(*place).await.expect("its turn");
         held.first = *place;
     }

@@ -97,13 +97,6 @@ pub struct Unreported {
     slot: Arc<Slot>,
 }
 
-impl Unreported {
-    /// This process has found the place in line before.
-    pub fn is_known(&self) -> bool {
-        self.mark.is_reported()
-    }
-}
-
 impl Line {
     /// What this process can do for a poll, if the places up to this position can be promoted
     /// before the sketch after the next, and after so many connections to Redis.

@@ -115,7 +115,7 @@ impl Stand<Queue> {
             self.timed_all("place: 64 of the front", places).await?;
         }
         for group in line[5_000..5_000 + CALLS * HEARTBEATS].chunks(HEARTBEATS) {
-            let heartbeats = group.iter().map(|of| queue.heartbeat(*of, false));
+            let heartbeats = group.iter().map(|of| queue.heartbeat(*of));
             self.timed_all("heartbeat: 256 in line", heartbeats).await?;
         }
         for _ in 0..CALLS {

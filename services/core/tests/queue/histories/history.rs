@@ -1,7 +1,7 @@
 //! A history as it is played: each step runs on the queue and on the model, and the answers are
 //! compared.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
@@ -68,8 +68,6 @@ pub struct QueueHistory<'a> {
     pub places: BTreeMap<u64, Vec<PlaceRef>>,
     /// The last position of each place: it only ever improves.
     pub positions: BTreeMap<u64, u64>,
-    /// The places that were found in line since the last loss.
-    pub found: HashSet<PlaceRef>,
     /// The version of the revocations that was read last.
     version: Option<u64>,
     /// The target that it follows, as its schedulers read it.
@@ -225,7 +223,6 @@ impl History for QueueHistory<'_> {
                 self.model = kept.model.clone();
                 (self.overrides, self.epoch) = (kept.overrides.clone(), kept.epoch);
                 self.positions.clear();
-                self.found.clear();
             }
             // It is played as the step before.
             Step::Again => {}
@@ -259,7 +256,6 @@ impl<'a> QueueHistory<'a> {
             kept: None,
             places: BTreeMap::new(),
             positions: BTreeMap::new(),
-            found: HashSet::new(),
             version: None,
             watched: Watched::new(base.followed, base.schedulers, world.now()),
         }

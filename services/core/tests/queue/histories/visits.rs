@@ -51,7 +51,6 @@ impl QueueHistory<'_> {
             Visit::Gone(reason) => Reply::Gone(gone(*reason)),
             Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place) => {
                 if place.status() == Status::Waiting {
-                    self.found.insert(of);
                     let before = self.positions.insert(of.ticket, place.position());
                     if before.is_some_and(|before| before < place.position()) {
                         return Err(format!("{what}: position of {} got worse", of.ticket).into());
@@ -105,8 +104,7 @@ impl QueueHistory<'_> {
             return Ok(());
         }
         if op == Op::Heartbeat {
-            let heartbeat = |of: &PlaceRef| self.queue.heartbeat(*of, self.found.contains(of));
-            let heard = join_all(places.iter().map(heartbeat)).await;
+            let heard = join_all(places.iter().map(|of| self.queue.heartbeat(*of))).await;
             let known: Vec<_> = places.iter().map(|of| self.known(*of)).collect();
             let model = self.model.heartbeats(self.world.now(), &known);
             for (slot, model) in heard.into_iter().zip(model) {
