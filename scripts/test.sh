@@ -2,7 +2,7 @@
 # Runs all tests. It builds them once and runs the suites side by side, for most of them wait most of the time; those that
 # bound how long something takes run alone at the end. On the oldest Redis that we support and on Valkey it runs what can
 # differ there: the tests of the scripts and of the store, the fixed histories, and one series of random ones.
-# One line for each suite that passes; of one that fails, all that it printed. One that hangs is ended after 30 minutes.
+# One line for each suite that passes; of one that fails, all that it printed. One that hangs is ended after 40 minutes.
 #
 #   ANTEROOM_TEST_JOBS   how many suites run side by side, instead of one more than there are processors
 set -euo pipefail
@@ -48,7 +48,7 @@ run() {
   local suite=$1 begin=$SECONDS log=$folder/${1//\//-}.log
   if [ "$2" != - ]; then export ANTEROOM_REDIS_BIN=$2 ANTEROOM_HISTORY_SERIES=1; fi
   cd "$3"
-  if timeout --foreground --kill-after=10 1800 "${@:4}" >"$log" 2>&1 </dev/null; then
+  if timeout --foreground --kill-after=10 2400 "${@:4}" >"$log" 2>&1 </dev/null; then
     say "$(grep -oE '[0-9]+ passed|^no previous release.*' "$log" | tail -n 1)"
   else
     echo "$suite" >>"$folder/failed"

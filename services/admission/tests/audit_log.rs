@@ -71,7 +71,7 @@ async fn what_is_done(log: &Log) {
             .clone()
     };
     assert_eq!((capacity("before"), capacity("after")), (json!(100), json!(7)));
-    assert!(of(&lines[3], "before").contains("\"ready\""), "{}", lines[3]);
+    assert!(of(&lines[3], "before").contains("\"ticket\":1"), "{}", lines[3]);
     assert!(of(&lines[3], "after").contains("\"evicted\":true"), "{}", lines[3]);
     assert!(of(&lines[4], "before").contains("\"last_ticket\":1"), "{}", lines[4]);
     assert!(of(&lines[4], "after").contains("\"last_ticket\":0"), "{}", lines[4]);

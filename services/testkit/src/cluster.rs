@@ -1,10 +1,14 @@
 //! A Redis Cluster of the test's own.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redis::Value;
+use tokio::time::sleep;
 
 use crate::{PATIENCE, Redis, until};
+
+/// How long nodes have to know each other before they are introduced again.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// The number of hash slots.
 const SLOTS: usize = 16_384;
@@ -40,13 +44,7 @@ impl Cluster {
         for _ in 0..primaries * replicas_each {
             cluster.replicas.push(Redis::builder().cluster().start().await);
         }
-        let first = &cluster.primaries[0];
-        let (port, bus) = (first.port().to_string(), first.bus_port().to_string());
-        for node in cluster.nodes().skip(1) {
-            node.run::<Value>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await;
-        }
-        let all = cluster.nodes().count();
-        cluster.agree(&format!("cluster_known_nodes:{all}\r")).await;
+        cluster.meet().await;
         for (index, replica) in cluster.replicas.iter().enumerate() {
             let primary: String =
                 cluster.primaries[index % primaries].run(&["CLUSTER", "MYID"]).await;
@@ -55,6 +53,33 @@ impl Cluster {
         cluster.agree("cluster_state:ok").await;
         cluster.settles().await;
         cluster
+    }
+
+    /// Lets all nodes know each other.
+    async fn meet(&self) {
+        let first = &self.primaries[0];
+        let (port, bus) = (first.port().to_string(), first.bus_port().to_string());
+        let known = format!("cluster_known_nodes:{}\r", self.nodes().count());
+        until("all nodes know each other", PATIENCE, || async {
+            // On a busy machine a handshake can end before it is complete, and is forgotten.
+            for node in self.nodes().skip(1) {
+                node.run::<Value>(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]).await;
+            }
+            let began = Instant::now();
+            while began.elapsed() < HANDSHAKE {
+                let mut all_know = true;
+                for node in self.nodes() {
+                    let info: String = node.run(&["CLUSTER", "INFO"]).await;
+                    all_know &= info.contains(&known);
+                }
+                if all_know {
+                    return true;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+            false
+        })
+        .await;
     }
 
     /// Changes a setting of all nodes.

@@ -34,7 +34,6 @@ const CACHED: &str = "public, max-age=1, stale-while-revalidate=5";
 /// add 6 s. The reference of the HTTP API has the algorithm, with test vectors.
 #[utoipa::path(
     get, path = "/v1/queues/{queue}/board", tag = "visitors",
-    params(("if-none-match" = Option<String>, Header, description = "`ETag` of the board that the client has")),
     responses(
         (status = 200, description = "the board", body = BoardView<'static>, headers(
             ("etag" = String, description = "changes with the board"),

@@ -136,7 +136,7 @@ async fn a_place_names_the_ticket_up_to_which_the_board_is_enough() {
 /// A board can be some seconds old, and the turn would be over.
 #[tokio::test]
 async fn with_little_time_to_claim_a_turn_the_place_is_polled() {
-    let room = Room::start(&format!("{LINE}claim_ttl = \"19s\"\n")).await;
+    let room = Room::start(&format!("{LINE}claim_ttl = \"23s\"\n")).await;
     let tokens = line(&room, 7).await;
     with_places(&room, 7).await;
     assert!(place(&room, &tokens[6]).await["board_until_ticket"].is_null());

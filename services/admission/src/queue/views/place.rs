@@ -86,7 +86,7 @@ pub struct PlaceView<'a> {
     pub opens_in_ms: Option<u64>,
     /// While the head of the line on the board has a smaller ticket than this, poll the
     /// board instead, and call this every `heartbeat_ms`. Absent in the answer to a join, near the
-    /// head, if the board is off, and with `claim_ttl` or `first_poll_ttl` below 20 s.
+    /// head, if the board is off, and with `claim_ttl` or `first_poll_ttl` below 24 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_until_ticket: Option<u64>,
     /// The name of the queue.
@@ -189,7 +189,7 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
 
 /// A board can be 11 s old for its reader. With less time between two polls, and from then until a
 /// turn must be claimed, the client polls.
-const SHORTEST_DELAY: Duration = Duration::from_secs(10);
+const SHORTEST_DELAY: Duration = Duration::from_secs(12);
 
 /// Once this ticket is at the head of the line, the client polls. Half of the visitors between can
 /// leave before its next poll.

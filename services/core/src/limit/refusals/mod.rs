@@ -1,5 +1,5 @@
 //! Refusals that this process repeats without a call: a key over its limit costs the store about
-//! one check a second and process.
+//! two checks a second and process.
 //!
 //! A counter without a unit left refuses every check of cost 0 or 1 with the same answer until
 //! `retry_after` has passed. A refused check takes nothing, and a larger cost does not fit either,
@@ -41,8 +41,8 @@ const PLACES: usize = 4_096;
 /// How long a refusal is repeated at most, from when its check was sent.
 const MOST: Duration = Duration::from_secs(1);
 /// After this time one check goes to the store, while the others still get the repeat. So the store
-/// does not get all of them at once.
-const DUE: Duration = Duration::from_millis(900);
+/// does not get all of them at once, unless it takes longer than the rest of [`MOST`].
+const DUE: Duration = Duration::from_millis(600);
 /// A repeat ends so much before the counter is free: the store rounds up to milliseconds, and no
 /// two clocks run at the same speed.
 const MARGIN: Duration = Duration::from_millis(2);

@@ -85,14 +85,14 @@ fn parts_of_a_millisecond_are_rounded_up() {
 fn one_check_asks_before_the_second_is_over_and_after_it_every_check_does() {
     let process = Process::start();
     process.refused(&check(1), 60_000);
-    process.pass(899);
+    process.pass(599);
     assert!(process.repeat(&check(1)).is_some());
     process.pass(1);
     assert_eq!(process.repeat(&check(1)), None, "the one that asks");
     for _ in 0..9 {
         assert!(process.repeat(&check(1)).is_some(), "the others wait for nothing");
     }
-    process.pass(99);
+    process.pass(399);
     assert!(process.repeat(&check(1)).is_some());
     process.pass(1);
     for _ in 0..2 {

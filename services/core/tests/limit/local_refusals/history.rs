@@ -16,7 +16,7 @@ const NAMES: [&str; LIMITS] = ["login", "search", "upload"];
 const KEYS: [&str; 2] = ["ann", "bob"];
 /// How long a process may refuse without the store, and after how long it asks.
 const MOST: u64 = 1_000_000;
-const ASKS: u64 = 900_000;
+const ASKS: u64 = 600_000;
 
 /// The last answer of the store to a process about a counter: a refusal that it may repeat.
 #[derive(Clone, Copy)]

@@ -52,7 +52,7 @@ pub fn step() -> impl Strategy<Value = Step> {
         3 => 0u64..3_000,
         4 => (0u64..300).prop_map(|ms| 1_000 * ms),
         // When one check asks, when all do, and when a window is over; a bit sooner or later.
-        3 => (prop_oneof![Just(900u64), Just(1_000), Just(2_000)], 0u64..3)
+        3 => (prop_oneof![Just(600u64), Just(1_000), Just(2_000)], 0u64..3)
             .prop_map(|(ms, more)| 1_000 * (ms + more) - 1_000),
         1 => 0u64..10_000_000,
     ];
