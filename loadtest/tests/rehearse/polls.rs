@@ -25,7 +25,7 @@ fn requests(result: &Value, kind: &str) -> u64 {
 /// A crowd goes through a real room, with local answers and without.
 async fn play(polls: &str) -> [Value; 2] {
     let play = async |local_answers: bool| {
-        let rules = "capacity = 20\nclaim_ttl = \"24s\"\nsession_ttl = \"30s\"\n";
+        let rules = "capacity = 5\nclaim_ttl = \"24s\"\nsession_ttl = \"30s\"\n";
         let room = format!("[queues.hall]\n{rules}local_answers = {local_answers}\n");
         let room = anteroom(&room).await;
         let crowd = "--visitors 150 --arrive 1s --stay 400ms --sleep 2s --limit 5m \
@@ -58,7 +58,7 @@ async fn promise_01_to_05_hold_for_visitors_who_poll() {
 #[tokio::test(flavor = "multi_thread")]
 async fn promise_01_to_05_hold_for_visitors_who_read_the_board() {
     for result in play("board").await {
-        assert!(requests(&result, "board") > 10, "far from the head they read it: {result:#}");
+        assert!(requests(&result, "board") > 50, "{result:#}");
         assert!(requests(&result, "place") > 100, "near the head they poll: {result:#}");
     }
 }
