@@ -160,7 +160,7 @@ impl HelloWorld {
 
     /// Loads it for one window.
     pub async fn run(&self) -> anyhow::Result<Window> {
-        self.server.measure(&self.settings).await
+        Self::run_all(std::slice::from_ref(self)).await
     }
 }
 

@@ -23,6 +23,21 @@ async fn is_repeated(world: &Processes, limits: &Limits, check: &Check<'_>) {
     assert_eq!(world.sent(0), sent, "{check:?} without the store");
 }
 
+/// How long the process refuses the key from now on, to within a step.
+async fn refuses_for(
+    world: &Processes,
+    limits: &Limits,
+    check: &Check<'_>,
+    step: Duration,
+) -> Duration {
+    let mut passed = Duration::ZERO;
+    while refused(limits, check).await {
+        world.pass(step);
+        passed += step;
+    }
+    passed
+}
+
 #[tokio::test]
 async fn promise_07_a_key_far_over_its_limit_costs_the_store_two_checks_a_second() {
     const SECONDS: u64 = 20;
@@ -39,7 +54,10 @@ async fn promise_07_a_key_far_over_its_limit_costs_the_store_two_checks_a_second
         }
         let sent = world.sent(0) - before;
         // The first of them asks 600 ms after the one before was sent.
-        assert!((SECONDS..=SECONDS * 10 / 6 + 1).contains(&sent), "{algorithm:?}: {sent}");
+        assert!(
+            (SECONDS * 10 / 6 - 1..=SECONDS * 10 / 6 + 1).contains(&sent),
+            "{algorithm:?}: {sent}"
+        );
     }
 }
 
@@ -52,11 +70,7 @@ async fn the_key_is_free_once_retry_after_has_passed() {
         is_repeated(&world, &limits, &check).await;
         let waits = ask(&limits, &check).await.retry_after;
         let step = Duration::from_millis(25);
-        let mut passed = Duration::ZERO;
-        while refused(&limits, &check).await {
-            world.pass(step);
-            passed += step;
-        }
+        let passed = refuses_for(&world, &limits, &check, step).await;
         assert!(passed >= waits && passed < waits + step, "{algorithm:?}: {passed:?} of {waits:?}");
     }
 }
@@ -72,11 +86,8 @@ async fn promise_12_a_leap_of_the_stores_clock_makes_no_refusal_last_longer() {
             is_repeated(&world, &limits, &check).await;
             let waits = ask(&limits, &check).await.retry_after;
             world.leap(leap);
-            let (step, mut passed) = (Duration::from_millis(20), Duration::ZERO);
-            while refused(&limits, &check).await {
-                world.pass(step);
-                passed += step;
-            }
+            let step = Duration::from_millis(20);
+            let passed = refuses_for(&world, &limits, &check, step).await;
             // A leap ahead frees it, which the process learns within a second. A leap back is
             // stored within a second, and time goes on from there.
             let second = Duration::from_secs(1);
@@ -96,11 +107,8 @@ async fn a_forgotten_key_is_free_at_once_here_and_within_a_second_elsewhere() {
         assert!(refused(&elsewhere, &check).await);
         assert_eq!(here.forget("login", name, None).await, Ok(true));
         assert!(!refused(&here, &Check { cost: 0, ..check }).await, "{algorithm:?}");
-        let (step, mut passed) = (Duration::from_millis(20), Duration::ZERO);
-        while refused(&elsewhere, &check).await {
-            world.pass(step);
-            passed += step;
-        }
+        let step = Duration::from_millis(20);
+        let passed = refuses_for(&world, &elsewhere, &check, step).await;
         assert!(passed > Duration::ZERO, "{algorithm:?}: it repeated the refusal");
         assert!(passed <= Duration::from_secs(1), "{algorithm:?}: {passed:?}");
     }
