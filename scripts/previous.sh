@@ -17,7 +17,7 @@ build() {
   git -C "$here" archive "$commit" | tar -x -C "$build/source"
   cd "$build/source"
   # In a target folder of its own. All tests together need other features of the dependencies, so
-  # tokio, serde, redis and all that use them could not be shared. Tests that run beside it come first.
+  # tokio, serde, redis and all that use them could not be shared. Tests that run beside it have priority.
   CARGO_TARGET_DIR=$build/target CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=false \
     nice -n 5 cargo build --quiet --locked "${programs[@]/#/--package=}"
   mv "${programs[@]/#/$build/target/debug/}" "$build/programs"

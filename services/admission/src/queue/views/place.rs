@@ -84,9 +84,9 @@ pub struct PlaceView<'a> {
     /// Milliseconds until visitors are admitted (`opens_at`); null once open.
     #[schema(required = true)]
     pub opens_in_ms: Option<u64>,
-    /// While the head of the line on the board has a smaller ticket than this, poll the
-    /// board instead, and call this every `heartbeat_ms`. Absent in the answer to a join, near the
-    /// head, if the board is off, and with `claim_ttl` or `first_poll_ttl` below 24 s.
+    /// While the head of the line on the board has a smaller ticket than this, read the board
+    /// instead, until the place is older than `heartbeat_ms`. Absent in the answer to a join, near
+    /// the head, if the board is off, and with `claim_ttl` or `first_poll_ttl` below 24 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_until_ticket: Option<u64>,
     /// The name of the queue.
@@ -187,15 +187,16 @@ pub fn view<'a>(queue: &'a QueueState, place: &Place) -> PlaceView<'a> {
     PlaceView { board_until_ticket: board_until(queue, place), ..view }
 }
 
-/// A board can be 11 s old for its reader. With less time between two polls, and from then until a
-/// turn must be claimed, the client polls.
-const SHORTEST_DELAY: Duration = Duration::from_secs(12);
+/// How old a board can be for its reader: 5 s here, 6 s in one cache, and the way. The client waits
+/// for at most half of the time to claim a turn between two calls. The other half must be longer
+/// than this.
+const OLDEST_BOARD: Duration = Duration::from_secs(12);
 
 /// Once this ticket is at the head of the line, the client polls. Half of the visitors between can
 /// leave before its next poll.
 fn board_until(queue: &QueueState, place: &Place) -> Option<u64> {
-    let is_slow_enough = queue.max_poll_delay() >= SHORTEST_DELAY;
-    if !queue.config.board || place.status() != Status::Waiting || !is_slow_enough {
+    let is_in_time = queue.max_poll_delay() >= OLDEST_BOARD;
+    if !queue.config.board || place.status() != Status::Waiting || !is_in_time {
         return None;
     }
     let until = queue.line.head_until(place.position(), queue.front().saturating_mul(2))?;
