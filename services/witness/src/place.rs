@@ -13,6 +13,8 @@ pub(crate) type Entry<'r> = (usize, &'r Line);
 
 /// What rounding to milliseconds may hide, and a little more.
 const MARGIN: u64 = 2_000;
+/// With `local_answers` a poll shows the line as it was up to so long before the request.
+const LINE_AGE: u64 = 2_000_000;
 
 /// A span of the record in which the store lost nothing.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +152,13 @@ impl<'r> Place<'r> {
         self.alive().filter(|(_, line)| matches!(line.shown, Shown::Waiting { .. }))
     }
 
+    /// The latest moment of which an answer proves what it shows.
+    pub fn as_of(&self, line: &Line) -> u64 {
+        let is_waiting = matches!(line.shown, Shown::Waiting { .. });
+        let may_be_old = self.rules.local_answers && line.call == Call::Place && is_waiting;
+        line.sent.saturating_sub(if may_be_old { LINE_AGE } else { 0 })
+    }
+
     /// The lines that show it ready or active.
     pub fn admissions(&self) -> impl Iterator<Item = Entry<'r>> {
         self.alive().filter(|(_, line)| !matches!(line.shown, Shown::Waiting { .. }))
@@ -235,7 +244,7 @@ impl<'r> Place<'r> {
             .admissions()
             .map(|(at, line)| (line.received.saturating_sub(self.used_up(line)), at))
             .min()?;
-        let waited = self.waiting().map(|(_, line)| line.sent).max();
+        let waited = self.waiting().map(|(_, line)| self.as_of(line)).max();
         let after = waited.max(self.created_after);
         let interval = micros(self.rules.interval);
         let since = self

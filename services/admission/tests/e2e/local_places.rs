@@ -139,6 +139,48 @@ async fn a_leave_shows_at_once_in_the_same_process_and_within_a_slot_in_others()
 }
 
 #[tokio::test]
+async fn a_turn_that_was_claimed_is_never_shown_as_waiting_in_the_same_process() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let tokens = line(&room, 24).await;
+    for token in &tokens[2..] {
+        becomes_local(&room, token).await;
+    }
+    // Faster than the sketches follow.
+    for pair in tokens.windows(2) {
+        follows(&room, &pair[0], &pair[1]).await;
+        assert_eq!(poll(&room, &pair[1]).await.is(200).json()["status"], "active");
+    }
+}
+
+/// The next visitor gets the slot of one who leaves.
+async fn follows(room: &Room, before: &str, next: &str) {
+    room.leave(before).await.is(204);
+    until("the turn is claimed", PATIENCE, async || {
+        room.post("/v1/queues/:name/token/claim").token(next).send().await.status == 200
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn where_slots_are_soon_free_again_the_front_that_redis_answers_is_longer() {
+    let room = Room::behind_own_admission(LINE, &[]).await;
+    let tokens = line(&room, 30).await;
+    becomes_local(&room, &tokens[29]).await;
+    for pair in tokens[..24].windows(2) {
+        follows(&room, &pair[0], &pair[1]).await;
+    }
+    // Six wait, and one of them can have a turn each time that the slot is free.
+    until("Redis answers each poll", PATIENCE, async || {
+        let before = calls(&room.anteroom.admission, "queue.place").await;
+        for _ in 0..10 {
+            assert_eq!(poll(&room, &tokens[29]).await.is(200).json()["position"], 6);
+        }
+        calls(&room.anteroom.admission, "queue.place").await == before + 10
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn after_a_reset_no_place_of_before_is_answered() {
     let room = Room::behind_own_admission(LINE, &[]).await;
     let tokens = line(&room, 5).await;

@@ -50,7 +50,7 @@ const SECTIONS: [(&str, usize); 26] = [
     (limits::SLOW, 2),
     (limits::FIVE_JOINS, 1),
     (local_answers::LOCAL, 2),
-    (local_places::LINE, 8),
+    (local_places::LINE, 10),
     (metrics::BATCHES, 1),
     (events::COUPON, 2),
     (events::MANY, 1),

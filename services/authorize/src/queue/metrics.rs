@@ -136,10 +136,9 @@ pub struct QueueMetrics {
 impl QueueMetrics {
     /// Counts a visit by which a waiting visitor polled.
     pub fn polled(&self, visit: &Visit) {
-        let (Visit::Here(place) | Visit::NotReady(place) | Visit::NotActive(place)) = visit else {
-            return;
-        };
-        self.polled_place(place);
+        if let Some(place) = visit.place() {
+            self.polled_place(place);
+        }
     }
 
     /// The same, of a visitor whose place is known.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anteroom_config::{Origin, QueueConfig};
-use anteroom_core::queue::{PlaceRef, Queue, Rules, Snapshot};
+use anteroom_core::queue::{PlaceRef, Queue, Rules, Snapshot, Visit};
 use anteroom_core::store::{Error, Store};
 use anteroom_runtime::SnapshotGauges;
 use rand::Rng as _;
@@ -12,7 +12,7 @@ use rand::Rng as _;
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
 use super::gate::BypassedVisits;
-use super::line::Line;
+use super::line::{FRESH, Line};
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::return_to::ReturnTo;
 use super::streams::Streams;
@@ -108,17 +108,28 @@ impl QueueState {
         live.unwrap_or_else(|| read(&self.config.rules))
     }
 
-    /// How many places two intervals can promote; without a batch as many as there are slots.
+    /// How many places two intervals can promote; without a batch as many as there are slots, or as
+    /// were promoted lately in 2 times the age of the oldest sketch that answers.
     pub fn front(&self) -> u64 {
-        let of = |rules: &Rules, adaptive: Option<u64>| match rules.batch.max(adaptive) {
+        let of = |rules: &Rules, adaptive: Option<u64>, rate: f64| match rules.batch.max(adaptive) {
             Some(batch) => batch.saturating_mul(2),
-            None => rules.capacity.unwrap_or_default(),
+            None => rules
+                .capacity
+                .unwrap_or_default()
+                .max((2.0 * rate * FRESH.as_secs_f64()).ceil() as u64),
         };
         let live = self.latest.map(|seen| {
-            let Snapshot { rules, adaptive, .. } = &seen.snapshot;
-            of(rules, adaptive.as_ref().map(|adaptive| adaptive.batch))
+            let Snapshot { rules, adaptive, rate_per_second, .. } = &seen.snapshot;
+            let adaptive = adaptive.as_ref().map(|adaptive| adaptive.batch);
+            of(rules, adaptive, rate_per_second.unwrap_or_default())
         });
-        live.unwrap_or_else(|| of(&self.config.rules, None))
+        live.unwrap_or_else(|| of(&self.config.rules, None, 0.0))
+    }
+
+    /// Redis has answered a poll, or what counts as one.
+    pub fn polled(&self, of: PlaceRef, visit: &Visit) {
+        self.metrics.polled(visit);
+        self.line.learn(of, visit);
     }
 
     /// Redis has returned that a place has ended: this process answers nothing of it by itself.

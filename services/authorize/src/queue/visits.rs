@@ -153,7 +153,7 @@ fn anonymous(queue: &QueueState) -> PlaceId {
 /// The state of a place, by Redis.
 async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
-    queue.metrics.polled(&visit);
+    queue.polled(of, &visit);
     here(queue, of, visit)
 }
 
@@ -173,11 +173,12 @@ pub async fn poll(queue: &QueueState, of: PlaceRef) -> Result<Visit, Error> {
         },
         Poll::Unknown => None,
     };
-    let visit = match known {
-        Some(place) => Visit::Here(place),
-        None => queue.queue.place(of).await?,
-    };
-    queue.metrics.polled(&visit);
+    if let Some(place) = known {
+        queue.metrics.polled_place(&place);
+        return Ok(Visit::Here(place));
+    }
+    let visit = queue.queue.place(of).await?;
+    queue.polled(of, &visit);
     Ok(visit)
 }
 
@@ -195,6 +196,7 @@ fn local(queue: &QueueState, of: PlaceRef) -> Poll {
 /// Takes the turn.
 pub async fn claim(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
     let visit = queue.queue.claim(of).await.map_err(|error| queue.failed(&error))?;
+    queue.line.learn(of, &visit);
     queue.streams.changed(of);
     here(queue, of, visit)
 }

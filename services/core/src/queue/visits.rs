@@ -46,6 +46,16 @@ pub enum Visit {
     Gone(GoneReason),
 }
 
+impl Visit {
+    /// The place, unless it is gone.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Here(place) | Self::NotReady(place) | Self::NotActive(place) => Some(place),
+            Self::Gone(_) => None,
+        }
+    }
+}
+
 /// The answer to a leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {

@@ -11,9 +11,7 @@ use super::Violation;
 /// Ends are shown in whole milliseconds, at the gate in whole seconds.
 const ROUNDING: u64 = 1_002_000;
 
-/// With `local_answers` a position is that of the line up to so long before the request.
-const LINE_AGE: u64 = 2_000_000;
-/// And it is off by at most so many per cent, in either direction.
+/// With `local_answers` a position is off by at most so many per cent, in either direction.
 const OFF: u128 = 3;
 
 pub(super) fn check(places: &[Place], rules: &Rules) -> Vec<Violation> {
@@ -67,17 +65,18 @@ fn progress((_, line): &Entry) -> (u8, u64) {
 
 /// An answer shows less than one that was there before its request.
 fn backwards(place: &Place) -> Option<Violation> {
-    let mut by_sending = place.lines.clone();
+    let mut by_time = place.lines.clone();
     // A pass may come from the memory of the process, which knows an earlier end, and no end before
     // it.
     let from_memory =
         |line: &Line| line.call == Call::Authorize && matches!(line.shown, Shown::Active { .. });
-    by_sending.retain(|(_, line)| !from_memory(line));
-    by_sending.sort_unstable_by_key(|(_, line)| line.sent);
+    by_time.retain(|(_, line)| !from_memory(line));
+    by_time.sort_by_key(|(_, line)| place.as_of(line));
     let mut received = place.lines.iter().peekable();
     let mut furthest: Option<&Entry> = None;
-    for later in &by_sending {
-        while let Some(earlier) = received.next_if(|(_, line)| line.received <= later.1.sent) {
+    for later in &by_time {
+        let as_of = place.as_of(later.1);
+        while let Some(earlier) = received.next_if(|(_, line)| line.received <= as_of) {
             if furthest.is_none_or(|furthest| progress(furthest) < progress(earlier)) {
                 furthest = Some(earlier);
             }
@@ -128,18 +127,16 @@ fn worse_than_sent(place: &Place) -> Option<Violation> {
 /// An answer shows a worse position than one that was there before its request, whichever tab sent
 /// them.
 ///
-/// With `local_answers` both may be off, in opposite directions, and the later one by a line that
-/// was read before the earlier one.
+/// With `local_answers` both may be off, in opposite directions.
 fn worse_than_shown(place: &Place, rules: &Rules) -> Option<Violation> {
-    let (age, off) = if rules.local_answers { (LINE_AGE, OFF) } else { (0, 0) };
-    let mut by_sending = place.lines.clone();
-    by_sending.sort_unstable_by_key(|(_, line)| line.sent);
+    let off = if rules.local_answers { OFF } else { 0 };
+    let mut by_time = place.lines.clone();
+    by_time.sort_by_key(|(_, line)| place.as_of(line));
     let mut received = place.lines.iter().peekable();
     let mut least: Option<(u64, usize)> = None;
-    by_sending.iter().find_map(|later| {
-        while let Some((at, line)) =
-            received.next_if(|(_, line)| line.received + age <= later.1.sent)
-        {
+    by_time.iter().find_map(|later| {
+        let as_of = place.as_of(later.1);
+        while let Some((at, line)) = received.next_if(|(_, line)| line.received <= as_of) {
             // A position that the client itself sent can be one of the board, which is off too.
             let own = position(line).filter(|own| line.position.is_none_or(|sent| *own < sent));
             least = [least, own.map(|own| (own, *at))].into_iter().flatten().min();

@@ -79,7 +79,7 @@ fn promotions_in_one_life(places: &[&Place]) -> Vec<Violation> {
             continue;
         };
         let (place, Some(by)) = (places[wait.rank], &promoted[other]) else { continue };
-        let look = place.waiting().find(|(_, line)| line.sent > by.by);
+        let look = place.waiting().find(|(_, line)| place.as_of(line) > by.by);
         if let Some((look, _)) = look.filter(|_| overtaken.insert(wait.rank)) {
             let (ticket, other) = (place.held.ticket, places[other].held.ticket);
             let what = format!("ticket {ticket} waits after {other} was promoted");
@@ -91,7 +91,7 @@ fn promotions_in_one_life(places: &[&Place]) -> Vec<Violation> {
 
 /// The spans in which a place was present, each cut at its last look that still found it waiting.
 fn waits((rank, place): (usize, &&Place)) -> Vec<Wait> {
-    let last = place.waiting().map(|(_, line)| line.sent).max().unwrap_or(0);
+    let last = place.waiting().map(|(_, line)| place.as_of(line)).max().unwrap_or(0);
     let spans = place.presence().map(|(from, until)| (from, last.min(until + 1)));
     let spans = spans.filter(|(from, until)| from < until);
     spans.map(|(from, until)| Wait { from, until, rank }).collect()

@@ -150,6 +150,17 @@ fn promise_05_with_local_answers_positions_are_3_percent_off() {
 }
 
 #[test]
+fn promise_05_with_local_answers_a_turn_shows_2_s_later_at_the_latest() {
+    let turn = |sent| {
+        let story = one().looks(1, (50, 52), 1, ready(5_000));
+        story.looks(1, (sent, sent + 2), 1, waiting(1))
+    };
+    turn(2_051).is_clean_by(&local_answers());
+    turn(2_052).breaks_by(&local_answers(), 5, "ticket 1 goes backwards", &[2, 3]);
+    turn(52).breaks(5, "ticket 1 goes backwards", &[2, 3]);
+}
+
+#[test]
 fn promise_05_a_position_that_the_client_sent_says_nothing_to_its_other_tabs() {
     let first = |position| Story::default().joins(1, (0, 2), 1, waiting(position));
     let tabs_of = |position| {

@@ -32,6 +32,21 @@ fn promise_03_one_who_is_overtaken_is_caught() {
 }
 
 #[test]
+fn promise_03_with_local_answers_a_poll_shows_the_line_of_up_to_2_s_before() {
+    let local = Rules { local_answers: true, ..rules() };
+    let overtaken = |call, sent, rules: &Rules| {
+        let story = line_of_three().looks(3, (100, 102), 3, ready(5_000));
+        story.hears(1, call, (sent, sent + 2), 1, waiting(1)).check(rules).len()
+    };
+    assert_eq!(overtaken(Call::Place, 103, &rules()), 1);
+    assert_eq!(overtaken(Call::Place, 2_102, &local), 0);
+    assert_eq!(overtaken(Call::Place, 2_103, &local), 1);
+    // Redis itself answers these.
+    assert_eq!(overtaken(Call::Authorize, 103, &local), 1);
+    assert_eq!(overtaken(Call::Claim, 103, &local), 1);
+}
+
+#[test]
 fn promise_03_a_join_may_not_pass_those_who_wait() {
     let story = line_of_three().joins(4, (100, 102), 4, ready(5_000));
     story.looks(2, (103, 105), 2, waiting(1)).breaks(3, "ticket 2 waits after 4", &[4, 5]);

@@ -206,7 +206,7 @@ async fn ask(process: &Process, visitor: &Visitor, options: &GateOptions) -> Res
     match queue.queue.authorize(token.place, queue.config.renew_on_authorize).await {
         Ok(visit) => {
             queue.fail_open.reset();
-            queue.metrics.polled(&visit);
+            queue.polled(token.place, &visit);
             if basis.is_local() || queue.config.without_store() != WithoutStore::Closed {
                 note(queue, token.place, &visit, basis);
             }

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{Place, PlaceRef, Seen, Sketch, Ticket};
+use anteroom_core::queue::{Place, PlaceRef, Seen, Sketch, Status, Ticket, Visit};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -31,7 +31,7 @@ pub use self::sketches::Sketches;
 use super::refresh::InUse;
 
 /// The greatest age of a sketch from which a poll is answered.
-const FRESH: Duration = Duration::from_secs(2);
+pub(super) const FRESH: Duration = Duration::from_secs(2);
 /// The greatest age of a sketch that the board shows.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
 /// How long a request for the board waits for the first sketch, while Redis answers.
@@ -171,6 +171,13 @@ impl Line {
         let least = position.checked_sub(places.saturating_add(position / 33))?;
         let ticket = seen.sketch.ticket_at(least)?;
         (ticket > seen.sketch.front()?).then_some(ticket)
+    }
+
+    /// Redis has returned the state of a place: from now on no sketch of before shows it in line.
+    pub fn learn(&self, of: PlaceRef, visit: &Visit) {
+        if visit.place().is_none_or(|place| place.status() != Status::Waiting) {
+            self.forget(of.ticket);
+        }
     }
 
     /// The place is not in line any more, or may not be: Redis answers its next poll. To be called
