@@ -1,9 +1,9 @@
 -- queue.evict: removes a place by its ticket, whatever its status. A ready one's share of the
 -- rate comes back like that of a turn given up.
--- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
---       inspected
--- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked joined_from
---       per_address
+-- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place held
+--       log inspected
+-- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked departures
+--       joined_from per_address
 -- ARGV: now, ticket
 -- Reply: OK, status (0: no place has this ticket), and of a place its epoch and id; or NO_RULES
 -- Codes: OK NO_RULES
@@ -36,6 +36,7 @@ if set == ADMITTED then
   call('ZREM', ACTIVE, id)
 elseif set ~= AWAY then
   m.dropped = (m.dropped or 0) + 1
+  depart({ ticket })
 end
 call('ZREM', set, id)
 call('HDEL', HELD, id)

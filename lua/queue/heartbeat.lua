@@ -1,6 +1,6 @@
 -- queue.heartbeat: visitors in line poll, and get no other answer than that they are in line. For
 -- others queue.place has the answer: the returned, the inactive, the admitted, and the gone.
--- Uses: lib/store lib/entity meta held presence seen outcomes
+-- Uses: lib/store lib/entity meta held ring presence seen outcomes
 -- KEYS: meta waiting returned away held seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)

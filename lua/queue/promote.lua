@@ -2,7 +2,7 @@
 -- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
 -- would promote more.
 -- Uses: lib/store lib/entity meta state withheld rules gone_reasons addresses end_place joined_at
---       join_times held log health pace slices presence absent turns adaptive
+--       join_times held log health pace slices ring presence absent turns adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals

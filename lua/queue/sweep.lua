@@ -1,7 +1,7 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
 -- abandoned ones, old reasons. Each part is bounded; `more`: another call would find more that has
 -- ended, or more places unseen.
--- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log
+-- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log ring
 --       presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address

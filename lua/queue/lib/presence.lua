@@ -1,5 +1,5 @@
 -- Which places are present: the slots in which they were seen, heard time, and the check-in period.
--- Needs heard_at, heard_wall and roll_left.
+-- Needs ring.lua, heard_at, heard_wall and roll_left.
 --
 -- The first visitor that polls once the last slot is idle_ttl / 4 old opens a slot, so an outage
 -- opens none. A waiting place that is seen sets the bit of its ticket in the slot's bitmap; one
@@ -14,13 +14,6 @@
 -- The check-in period pauses when no visitor has polled for this long: polls come at least so
 -- often.
 local CHECK_IN_PAUSE = 20000000
-
--- Of each slot of the ring the ticket of bit 0 (1 to 5) and the last ticket when it was opened (6
--- to 10).
-local function read_ring()
-  local packed = call('HGET', META, 'ring')
-  return packed and cmsgpack.unpack(packed) or { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
-end
 
 -- For how long no visitor has polled: by queue time or by the store's own clock, which runs on in
 -- an outage.

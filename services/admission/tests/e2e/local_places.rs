@@ -12,6 +12,14 @@ use crate::room::Room;
 pub const LINE: &str = "[queues.:name]\ncapacity = 1\nlocal_answers = true\nrequests_per_place = 0\n\
                     idle_ttl = \"60s\"\nfirst_poll_ttl = \"60s\"\n";
 
+/// Its slots last 150 s.
+pub const LONG: &str =
+    "[queues.:name]\ncapacity = 1\nlocal_answers = true\nrequests_per_place = 0\n";
+
+/// The same, and a check-in period after 30 s without a poll.
+pub const SOON: &str = "[queues.:name]\ncapacity = 1\nlocal_answers = true\n\
+                    requests_per_place = 0\nfirst_poll_ttl = \"30s\"\n";
+
 async fn calls(admission: &Service, operation: &str) -> u64 {
     let outcome = format!("operation=\"{operation}\",outcome=\"ok\"");
     let metric = admission.metric(&format!("anteroom_operations_total{{{outcome}}}")).await;
@@ -110,8 +118,8 @@ async fn a_line_that_moves_shows_within_seconds() {
 }
 
 #[tokio::test]
-async fn a_leave_shows_at_once_in_the_same_process_and_within_a_slot_in_others() {
-    let room = Room::behind_own_admission(LINE, &[]).await;
+async fn a_leave_shows_at_once_in_the_same_process_and_within_seconds_in_others() {
+    let room = Room::behind_own_admission(LONG, &[]).await;
     let other = another(&room).await;
     let tokens = line(&room, 7).await;
     for token in &tokens[3..6] {
@@ -134,8 +142,8 @@ async fn a_leave_shows_at_once_in_the_same_process_and_within_a_slot_in_others()
         .await;
         assert_eq!(poll(&room, token).await.refuses(410, "place_gone").json()["reason"], reason);
     }
-    // A slot of 15 s, and as much again for a busy machine.
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    // Long before the next slot.
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
 #[tokio::test]
@@ -196,16 +204,56 @@ async fn promise_05_visitors_who_poll_stay_in_line() {
     let tokens = line(&room, 4).await;
     // Else the turn goes to the next visitor after claim_ttl.
     room.authorize(&tokens[0]).await.is(200);
-    // Longer than idle_ttl and a slot.
-    let end = Instant::now() + Duration::from_secs(80);
-    while Instant::now() < end {
-        for token in &tokens[1..] {
-            assert_eq!(poll(&room, token).await.is(200).json()["status"], "waiting");
+    let polls = async |seconds| {
+        let end = Instant::now() + Duration::from_secs(seconds);
+        while Instant::now() < end {
+            for token in &tokens[1..] {
+                assert_eq!(poll(&room, token).await.is(200).json()["status"], "waiting");
+            }
+            tokio::time::sleep(Duration::from_secs(2)).await;
         }
-        tokio::time::sleep(Duration::from_secs(2)).await;
-    }
+    };
+    // Two slots, in which each is reported.
+    polls(30).await;
+    let reports = calls(&room.anteroom.admission, "queue.heartbeat").await;
+    // Longer than idle_ttl and a slot.
+    polls(80).await;
+    let reports = calls(&room.anteroom.admission, "queue.heartbeat").await - reports;
+    let bulk = calls(&room.anteroom.admission, "queue.mark_seen").await;
+    assert!(reports < 10, "two visitors in six slots, of which each is reported in one: {reports}");
+    assert!(bulk >= 4, "{bulk} calls");
     let state = room.get("/v1/queues/:name").send().await.is(200).json();
     assert_eq!(state["depth"], 3, "none is inactive: {state}");
+}
+
+#[tokio::test]
+async fn promise_05_a_visitor_who_missed_a_check_in_period_is_present_after_the_next_poll() {
+    let room = Room::behind_own_admission(SOON, &[]).await;
+    let tokens = line(&room, 5).await;
+    let [late, present] = [&tokens[3], &tokens[4]];
+    let inactive = async || {
+        let queue = room.call("service", Method::GET, "/v1/admin/queues/:name").send().await;
+        queue.is(200).json()["away"].as_u64()
+    };
+    // The first has a session, so that no turn comes.
+    room.authorize(&tokens[0]).await.is(200);
+    for token in &tokens[2..] {
+        becomes_local(&room, token).await;
+    }
+    for _ in 0..35 {
+        // The process goes on reading the line, and no visitor polls.
+        room.get("/v1/queues/:name/board").send().await.is(200);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    until("who does not check in is inactive", Duration::from_secs(60), async || {
+        poll(&room, present).await.is(200);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        inactive().await == Some(3)
+    })
+    .await;
+    // In the slot in which the period was, and after one in which the visitor was seen.
+    assert_eq!(poll(&room, late).await.is(200).json()["status"], "waiting");
+    until("the visitor is present", PATIENCE, async || inactive().await == Some(2)).await;
 }
 
 #[tokio::test]

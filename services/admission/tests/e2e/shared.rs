@@ -32,7 +32,7 @@ pub const OPS: &str = "ark1.the-key-of-an-operator";
 pub const SHOP: &str = "ark1.the-key-of-a-backend";
 
 /// The sections that tests take, and how many tests take each.
-const SECTIONS: [(&str, usize); 26] = [
+const SECTIONS: [(&str, usize); 28] = [
     (ONE, 40),
     (admin::LATER, 1),
     (board::LINE, 4),
@@ -50,7 +50,9 @@ const SECTIONS: [(&str, usize); 26] = [
     (limits::SLOW, 2),
     (limits::FIVE_JOINS, 1),
     (local_answers::LOCAL, 2),
-    (local_places::LINE, 10),
+    (local_places::LINE, 9),
+    (local_places::LONG, 1),
+    (local_places::SOON, 1),
     (metrics::BATCHES, 1),
     (events::COUPON, 2),
     (events::MANY, 1),

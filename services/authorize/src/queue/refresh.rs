@@ -33,8 +33,8 @@ pub trait Refreshed {
     /// There will be no reading for a while: nothing is answered from the last one.
     fn lose(queue: &QueueState);
 
-    /// Reads, in a call that begins now. Returns whether that succeeded.
-    fn read(queue: &QueueState, now: Instant) -> impl Future<Output = bool> + Send;
+    /// Reads. Returns whether that succeeded.
+    fn read(queue: &QueueState) -> impl Future<Output = bool> + Send;
 }
 
 /// Reads of one queue until `find` has it no longer.
@@ -54,7 +54,7 @@ pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
             let _ = tokio::time::timeout(RULE_EVERY, R::in_use(&queue).until_noted()).await;
             continue;
         }
-        let pause = if R::read(&queue, now).await { R::EVERY } else { AGAIN };
+        let pause = if R::read(&queue).await { R::EVERY } else { AGAIN };
         tokio::time::sleep_until((now + pause).into()).await;
     }
 }

@@ -23,7 +23,8 @@ impl Refreshed for Revoked {
         queue.active_cache.lose_reading();
     }
 
-    async fn read(queue: &QueueState, now: Instant) -> bool {
+    async fn read(queue: &QueueState) -> bool {
+        let now = Instant::now();
         match queue.queue.revocations(queue.active_cache.version()).await {
             Ok(read) => {
                 queue.active_cache.read(now, &read);

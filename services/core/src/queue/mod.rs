@@ -39,8 +39,8 @@ pub use place::{
 };
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
-pub use seen::Seen;
-pub use sketch::Sketch;
+pub use seen::{Polled, Seen};
+pub use sketch::{Departures, Sketch};
 pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};

@@ -1,4 +1,5 @@
-//! Which tickets were seen in the present slot, by any process.
+//! Which tickets were seen in the present slot, by any process; and which ones this process has
+//! seen.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -19,24 +20,93 @@ pub struct Seen {
     pub server: u64,
     /// When the slot was opened, in µs of queue time: no two slots have the same.
     pub opened_at: u64,
+    /// Whether a check-in period opened it: who was not seen in it is not present.
+    pub is_check_in: bool,
+    slot: Slot,
     first: Ticket,
     bits: Box<[AtomicU8]>,
 }
 
+/// The name of a slot in Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slot {
+    epoch: Epoch,
+    number: u64,
+    /// The ticket of bit 0.
+    base: Ticket,
+}
+
+/// The tickets of visitors who have polled in one slot.
+#[derive(Debug)]
+pub struct Polled {
+    slot: Slot,
+    /// The bits of the tickets.
+    bits: Vec<u64>,
+}
+
+impl Polled {
+    /// So many are written in one call: about half a millisecond.
+    pub const MOST: usize = 1_000;
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.bits.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bits.is_empty()
+    }
+
+    /// One more, if it is of this slot.
+    pub fn add(&mut self, seen: &Seen, ticket: Ticket) -> bool {
+        let bit = ticket.checked_sub(self.slot.base).filter(|_| self.slot == seen.slot);
+        self.bits.extend(bit);
+        bit.is_some()
+    }
+}
+
+/// What one reading of a slot is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Read {
+    server: u64,
+    opened_at: u64,
+    is_check_in: bool,
+    slot: Slot,
+}
+
 impl Seen {
-    /// Tickets that were seen in a slot that was opened then, in the order of Redis' bitmaps: in
-    /// each byte the first ticket is the highest bit.
-    fn new(of: (Epoch, u64, u64), first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
-        let (epoch, server, opened_at) = of;
+    /// Tickets that were seen in a slot, in the order of Redis' bitmaps: in each byte the first
+    /// ticket is the highest bit.
+    fn new(of: Read, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
+        let Read { server, opened_at, is_check_in, slot } = of;
         let tickets = (last + 1).saturating_sub(first) + ROOM;
         bits.resize(usize::try_from(tickets.div_ceil(8)).unwrap_or_default().max(bits.len()), 0);
         Self {
-            epoch,
+            epoch: slot.epoch,
             server,
             opened_at,
+            is_check_in,
+            slot,
             first,
             bits: bits.into_iter().map(AtomicU8::new).collect(),
         }
+    }
+
+    /// Whether this is of the slot after that one.
+    pub fn follows(&self, before: &Self) -> bool {
+        let numbers = (self.slot.epoch, self.slot.number);
+        numbers == (before.slot.epoch, before.slot.number + 1) && self.server == before.server
+    }
+
+    /// The number of the slot.
+    pub fn number(&self) -> u64 {
+        self.slot.number
+    }
+
+    /// Of no tickets yet.
+    pub fn polled(&self) -> Polled {
+        Polled { slot: self.slot, bits: Vec::new() }
     }
 
     /// Whether the ticket was seen, as far as this process knows.
@@ -72,9 +142,13 @@ impl Queue {
             let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
             // INFO is refused, or has no run id.
             let Some(server) = server else { return Ok(None) };
-            let (opened_at, first, last) = (reply.count()?, reply.count()?, reply.count()?);
+            let (opened_at, number) = (reply.count()?, reply.count()?);
+            let is_check_in = reply.count()? == 1;
+            let (base, byte, last) = (reply.count()?, reply.count()?, reply.count()?);
             let (more, part) = (reply.count()? == 1, reply.bytes()?);
-            let of = (epoch, server, opened_at);
+            let slot = Slot { epoch, number, base };
+            let of = Read { server, opened_at, is_check_in, slot };
+            let first = base + 8 * byte;
             let (known, begin, bits) = read.get_or_insert_with(|| (of, first, Vec::new()));
             if *known != of {
                 return Ok(None);
@@ -89,20 +163,45 @@ impl Queue {
     }
 }
 
+impl Queue {
+    /// Visitors have polled whom this process knows in line. `false`: the slot is over, and so is
+    /// the one after it, or Redis has lost it.
+    pub async fn mark_seen(&self, polled: &Polled) -> Result<bool, Error> {
+        let Slot { epoch, number, base } = polled.slot;
+        for bits in polled.bits.chunks(Polled::MOST) {
+            let mut args = self.entity().args().with(&epoch.0[..]).with(number).with(base);
+            for bit in bits {
+                args.push("SET").push("u1").push(bit).push("1");
+            }
+            let repeat = Repeat::IfUnknown;
+            let mut reply = self.entity().ask(&scripts::MARK_SEEN, args, repeat).await?;
+            if reply.count()? == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read() -> Read {
+        let slot = Slot { epoch: Epoch([7; 8]), number: 3, base: 1_000 };
+        Read { server: 9, opened_at: 1, is_check_in: false, slot }
+    }
+
     #[test]
     fn bits_are_in_the_order_of_redis() {
-        let seen = Seen::new((Epoch([7; 8]), 9, 1), 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
+        let seen = Seen::new(read(), 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
         let has: Vec<_> = (990..1_030).filter(|ticket| seen.has(*ticket)).collect();
         assert_eq!(has, [1_000, 1_007, 1_009]);
     }
 
     #[test]
     fn later_tickets_can_be_noted() {
-        let seen = Seen::new((Epoch([7; 8]), 9, 1), 1_000, 1_010, vec![0xff]);
+        let seen = Seen::new(read(), 1_000, 1_010, vec![0xff]);
         for ticket in [1_008, 1_500, 1_010 + ROOM] {
             assert!(!seen.has(ticket));
             seen.note(ticket);

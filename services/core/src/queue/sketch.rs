@@ -8,9 +8,6 @@ use crate::store::{Error, Repeat};
 /// A queue that gets a new epoch so often while it is read is not read.
 const ATTEMPTS: usize = 3;
 
-/// So many numbers come before the points in a reply.
-const HEAD: usize = 6;
-
 /// Which line the script reads.
 const WAITING: u8 = 0;
 const RETURNED: u8 = 1;
@@ -26,9 +23,21 @@ pub struct Sketch {
     pub local_answers: bool,
     /// Whether a check-in period is under way.
     pub check_in: bool,
+    /// The places that left the line since the last sketch.
+    pub departures: Departures,
     waiting: Outline,
     returned: Outline,
     outlook: Option<Outlook>,
+}
+
+/// Places that left the line by a call: they were given up or evicted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Departures {
+    /// How many there have been up to the last of these.
+    pub count: u64,
+    /// The tickets of those since the last reading, at most 1 000, in their order. `None`: Redis
+    /// does not know them all any more.
+    pub tickets: Option<Vec<Ticket>>,
 }
 
 /// Places in the order of their tickets, all of them or some.
@@ -47,6 +56,7 @@ struct Part {
     local_answers: bool,
     check_in: bool,
     has_returned: bool,
+    departures: Departures,
     outline: Outline,
     /// The rank to go on from.
     next: Option<u64>,
@@ -135,11 +145,11 @@ impl Sketch {
 
 impl Queue {
     /// The line in outline. `heard`: visitors have polled and were answered without Redis since the
-    /// last call.
-    pub async fn sketch(&self, heard: bool) -> Result<Sketch, Error> {
+    /// last call. `since`: the [`count`](Departures::count) of the last one.
+    pub async fn sketch(&self, heard: bool, since: Option<u64>) -> Result<Sketch, Error> {
         let mut heard = heard;
         for _ in 0..ATTEMPTS {
-            if let Some(sketch) = self.sketch_of_one_epoch(heard).await? {
+            if let Some(sketch) = self.sketch_of_one_epoch(heard, since).await? {
                 return Ok(sketch);
             }
             heard = false;
@@ -149,9 +159,22 @@ impl Queue {
     }
 
     /// `None` when the queue got a new epoch meanwhile.
-    async fn sketch_of_one_epoch(&self, heard: bool) -> Result<Option<Sketch>, Error> {
-        let Part { epoch, slot, local_answers, check_in, has_returned, outline, next, outlook } =
-            self.part(heard, WAITING, 0).await?;
+    async fn sketch_of_one_epoch(
+        &self,
+        heard: bool,
+        since: Option<u64>,
+    ) -> Result<Option<Sketch>, Error> {
+        let Part {
+            epoch,
+            slot,
+            local_answers,
+            check_in,
+            has_returned,
+            departures,
+            outline,
+            next,
+            outlook,
+        } = self.part(heard, WAITING, 0, since).await?;
         let Some(waiting) = self.rest(epoch, WAITING, outline, next).await? else {
             return Ok(None);
         };
@@ -162,6 +185,7 @@ impl Queue {
             slot,
             local_answers,
             check_in,
+            departures,
             waiting,
             returned,
             outlook,
@@ -177,7 +201,7 @@ impl Queue {
         mut from: Option<u64>,
     ) -> Result<Option<Outline>, Error> {
         while let Some(rank) = from {
-            let part = self.part(false, line, rank).await?;
+            let part = self.part(false, line, rank, None).await?;
             if part.epoch != epoch {
                 return Ok(None);
             }
@@ -193,8 +217,15 @@ impl Queue {
     }
 
     /// One call.
-    async fn part(&self, heard: bool, line: u8, from: u64) -> Result<Part, Error> {
-        let args = self.entity().args().with(u8::from(heard)).with(line).with(from);
+    async fn part(
+        &self,
+        heard: bool,
+        line: u8,
+        from: u64,
+        since: Option<u64>,
+    ) -> Result<Part, Error> {
+        let since = since.map(|count| count.to_string()).unwrap_or_default();
+        let args = self.entity().args().with(u8::from(heard)).with(line).with(from).with(since);
         let mut reply = self.entity().ask(&scripts::SKETCH, args, Repeat::Never).await?;
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.packed()?;
@@ -204,14 +235,30 @@ impl Queue {
         let has_returned = numbers.count()? > 0;
         let length = numbers.count()?;
         let next = Some(numbers.count()?).filter(|rank| *rank > 0);
-        let mut points = Vec::with_capacity(numbers.len() / 2);
-        for _ in 0..numbers.len().saturating_sub(HEAD) / 2 {
+        let mut departures = Departures { count: numbers.count()?, tickets: None };
+        if let Some(gone) = numbers.count()?.checked_sub(1) {
+            let tickets = (0..gone).map(|_| numbers.count());
+            departures.tickets = Some(tickets.collect::<Result<_, _>>()?);
+        }
+        let count = numbers.len() / 2;
+        let mut points = Vec::with_capacity(count);
+        for _ in 0..count {
             points.push((numbers.count()?, numbers.count()?));
         }
         numbers.end()?;
         let outline = Outline { length, points };
         let outlook = Outlook::read(&mut reply)?;
-        Ok(Part { epoch, slot, local_answers, check_in, has_returned, outline, next, outlook })
+        Ok(Part {
+            epoch,
+            slot,
+            local_answers,
+            check_in,
+            has_returned,
+            departures,
+            outline,
+            next,
+            outlook,
+        })
     }
 }
 
@@ -264,6 +311,7 @@ mod tests {
             slot: None,
             local_answers: true,
             check_in: false,
+            departures: Departures::default(),
             waiting: outline(tickets),
             returned: Outline::default(),
             outlook: None,
@@ -283,6 +331,7 @@ mod tests {
             slot: Some(1),
             local_answers: true,
             check_in: false,
+            departures: Departures::default(),
             waiting: outline(&[10, 20, 30]),
             returned: outline(&[5, 15, 25]),
             outlook: None,

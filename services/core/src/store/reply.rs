@@ -152,9 +152,9 @@ impl Numbers {
         Error::Reply { operation: self.operation, detail: detail.into() }
     }
 
-    /// How many there are.
+    /// How many are left to read.
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len() / size_of::<f64>()
+        (self.bytes.len() - self.read) / size_of::<f64>()
     }
 
     pub(crate) fn double(&mut self) -> Result<f64, Error> {

@@ -64,8 +64,8 @@ async fn a_room_with_one_in_line_takes_joins_however_many_came_and_left() {
     assert_eq!(status(&held.queue, waiting).await, Status::Waiting);
 }
 
-/// A process that answers polls by itself reports each visitor once a slot, and with each sketch
-/// that visitors polled.
+/// A process that answers polls by itself reports each visitor once a slot, one of them by the bit
+/// alone, and with each sketch that visitors polled.
 #[tokio::test]
 async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
     let mut held = BusyQueue::new(long_session()).await;
@@ -75,12 +75,19 @@ async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
     let (mut polls, mut reports) = (0, 0);
     for round in 0..15 * 60 {
         held.pass(&[], Duration::from_secs(4)).await;
-        let sketch = held.queue.sketch(round > 0).await.expect("a sketch");
+        let sketch = held.queue.sketch(round > 0, None).await.expect("a sketch");
         // Each polls every 20 s.
         let (of, slot) = (round % 5, sketch.slot);
         let Some(place) = polling.get(of) else { continue };
         polls += 1;
-        if slot.is_none() || reported[of] != slot {
+        if of == 1 && reported[of].is_some() && reported[of] != slot {
+            // This one it knows in line.
+            let seen = held.queue.seen(1).await.expect("a reading").expect("a slot");
+            let mut polled = seen.polled();
+            assert!(polled.add(&seen, place.ticket));
+            assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
+            reported[of] = slot;
+        } else if slot.is_none() || reported[of] != slot {
             reported[of] = held.queue.heartbeat(*place).await.expect("a heartbeat");
             assert!(reported[of].is_some(), "round {round}: {place:?} is in line");
             reports += 1;
@@ -399,4 +406,71 @@ async fn the_end_of_an_away_place_is_no_departure_from_the_line() {
         held.queue.renew(held.first).await.expect("a renewal");
     }
     assert_eq!(ended, 1);
+}
+
+#[tokio::test]
+async fn visitors_are_marked_as_seen_in_the_present_slot_or_the_one_before() {
+    let held = BusyQueue::new(long_session()).await;
+    let places = join_many(&held.queue, 0..3).await;
+    let (opens, marked) = (places[0], places[1]);
+    in_line(&held.queue, &places).await;
+    let read = async || held.queue.seen(1).await.expect("a reading").expect("a slot");
+    let polled = async || {
+        let seen = read().await;
+        let mut polled = seen.polled();
+        assert!(polled.add(&seen, marked.ticket));
+        polled
+    };
+    new_slot(&held, opens).await;
+    let of_two_before = polled().await;
+    new_slot(&held, opens).await;
+    let of_the_one_before = polled().await;
+    new_slot(&held, opens).await;
+    assert!(!read().await.has(marked.ticket));
+    assert_eq!(held.queue.mark_seen(&of_two_before).await, Ok(false));
+    assert_eq!(held.queue.mark_seen(&of_the_one_before).await, Ok(true));
+    assert!(!read().await.has(marked.ticket), "it is of the slot before");
+    assert_eq!(held.queue.mark_seen(&polled().await).await, Ok(true));
+    let seen = read().await;
+    assert!(seen.has(marked.ticket) && !seen.has(places[2].ticket));
+    // In another epoch the ticket is of another place.
+    let of_before = polled().await;
+    held.queue.reset().await.expect("a reset");
+    let again = join_many(&held.queue, 0..3).await;
+    in_line(&held.queue, &again[..2]).await;
+    assert_eq!(held.queue.mark_seen(&of_before).await, Ok(false));
+}
+
+#[tokio::test]
+async fn a_sketch_names_who_has_left_the_line() {
+    let held = BusyQueue::new(long_session()).await;
+    let places = join_many(&held.queue, 0..1_500).await;
+    let gone = async |since| {
+        let departures = held.queue.sketch(false, since).await.expect("a sketch").departures;
+        (departures.count, departures.tickets)
+    };
+    assert_eq!(gone(None).await, (0, Some(vec![])));
+    held.queue.leave(places[3]).await.expect("a leave");
+    held.queue.evict(places[7].ticket).await.expect("an eviction");
+    let both = vec![places[3].ticket, places[7].ticket];
+    assert_eq!(gone(Some(0)).await, (2, Some(both)));
+    assert_eq!(gone(Some(1)).await, (2, Some(vec![places[7].ticket])));
+    assert_eq!(gone(Some(2)).await, (2, Some(vec![])));
+    assert_eq!(gone(None).await, (2, Some(vec![])));
+    assert_eq!(gone(Some(3)).await, (2, None), "of data that Redis has lost");
+    // At most 1 000 in a call.
+    for of in &places[100..1_300] {
+        held.queue.leave(*of).await.expect("a leave");
+    }
+    let (count, tickets) = gone(Some(2)).await;
+    let first: Vec<_> = places[100..1_100].iter().map(|of| of.ticket).collect();
+    assert_eq!((count, tickets), (1_002, Some(first)));
+    let (count, tickets) = gone(Some(count)).await;
+    assert_eq!((count, tickets.map(|tickets| tickets.len())), (1_202, Some(200)));
+    // An end that is no departure from the line.
+    held.queue.leave(held.first).await.expect("a leave");
+    assert_eq!(gone(Some(count)).await, (1_202, Some(vec![])));
+    held.queue.reset().await.expect("a reset");
+    assert_eq!(gone(Some(count)).await, (1_202, Some(vec![])));
+    assert_eq!(gone(Some(count - 1)).await, (1_202, None), "they are forgotten");
 }

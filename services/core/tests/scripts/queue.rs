@@ -19,6 +19,7 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
         ("(id)*", |ids| ids.iter().all(|id| is_id(id))),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
         ("(epoch, how, tickets, (id)*)*", are_runs),
+        ("(operation, type, bit, value)*", are_bits),
     ],
     call_everything: |store| Box::pin(call_everything(store)),
 };
@@ -43,6 +44,15 @@ fn are_runs(mut rest: &[Vec<u8>]) -> bool {
         rest = &more[ids..];
     }
     rest.is_empty()
+}
+
+/// What BITFIELD sets.
+fn are_bits(args: &[Vec<u8>]) -> bool {
+    let sets = |bit: &[Vec<u8>]| {
+        let text = |at: usize| std::str::from_utf8(&bit[at]).unwrap_or_default();
+        (text(0), text(1), text(3)) == ("SET", "u1", "1") && text(2).parse::<u64>().is_ok()
+    };
+    args.len().is_multiple_of(4) && args.chunks(4).all(sets)
 }
 
 /// The identity of the n-th visitor.
@@ -82,10 +92,15 @@ async fn call_everything(store: &Store) {
     join_all((0..MANY).map(|n| queue.join(visitor(n)))).await;
     join_all((0..MANY).map(|_| queue.place(first))).await;
     join_all((0..MANY).map(|_| queue.heartbeat(first))).await;
-    for heard in [false, true] {
-        queue.sketch(heard).await.expect("a sketch");
+    for (heard, since) in [(false, None), (true, Some(0))] {
+        queue.sketch(heard, since).await.expect("a sketch");
     }
-    queue.seen(0).await.expect("a reading");
+    let seen = queue.seen(0).await.expect("a reading").expect("a slot");
+    let mut polled = seen.polled();
+    for ticket in 2..MANY {
+        assert!(polled.add(&seen, ticket));
+    }
+    queue.mark_seen(&polled).await.expect("polled");
     join_all((0..MANY).map(|_| queue.claim(first))).await;
     join_all((0..MANY).map(|_| queue.authorize(first, true))).await;
     let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));

@@ -1,4 +1,4 @@
-//! Reads the sketches, and reports that visitors have polled.
+//! Reads the sketches, and reports which visitors have polled.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,15 +34,17 @@ impl Refreshed for Sketches {
         queue.line.lose();
     }
 
-    async fn read(queue: &QueueState, now: Instant) -> bool {
+    async fn read(queue: &QueueState) -> bool {
         let line = &queue.line;
+        mark(queue).await;
+        let requested_at = Instant::now();
         let losses = line.losses.load(Ordering::Acquire);
         // A report that fails is not repeated: it would be of a time long ago.
         let heard = line.polled.swap(false, Ordering::Relaxed);
         let read = read(queue, heard).await;
         let is_read = read.is_ok();
         match read {
-            Ok((sketch, slot)) => line.put(sketch, slot, now, losses),
+            Ok((sketch, slot)) => line.put(sketch, slot, requested_at, losses),
             Err(error) => {
                 // The last one answers until it is too old. Redis being down is logged once, by the
                 // connection.
@@ -55,22 +57,52 @@ impl Refreshed for Sketches {
     }
 }
 
-/// A sketch, and with the rule which tickets were seen in the present slot.
+/// Reports who has polled since the last time. A failed report is not repeated: those who poll
+/// again are reported again.
+async fn mark(queue: &QueueState) {
+    for polled in queue.line.pending.take() {
+        if queue.queue.mark_seen(&polled).await != Ok(true) {
+            queue.line.unmarked.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// A sketch, after which no place that has left the line counts as reported; and with the rule
+/// which tickets were seen in the present slot.
 async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slot>>), Error> {
-    let sketch = queue.queue.sketch(heard).await?;
+    let line = &queue.line;
+    let since = line.departed.load().as_deref().copied();
+    let sketch = queue.queue.sketch(heard, since).await?;
+    match &sketch.departures.tickets {
+        Some(tickets) => tickets.iter().for_each(|ticket| line.forget(*ticket)),
+        None => drop(line.unnamed.fetch_add(1, Ordering::AcqRel)),
+    }
+    line.departed.store(Some(Arc::new(sketch.departures.count)));
     let (Some(front), true) = (sketch.front(), sketch.local_answers) else {
         return Ok((sketch, None));
     };
-    let before = queue.line.seen.load_full().and_then(|line| line.slot.clone());
+    let is_unmarked = line.unmarked.load(Ordering::Acquire);
+    let last = line.seen.load_full().and_then(|line| line.slot.clone()).filter(|_| !is_unmarked);
     let fits = |slot: &Arc<Slot>| {
         let is_present =
             (slot.seen.epoch, Some(slot.seen.opened_at)) == (sketch.epoch, sketch.slot);
         is_present && slot.requested_at.elapsed() < SEEN_EVERY
     };
-    if let Some(slot) = before.filter(fits) {
-        return Ok((sketch, Some(slot)));
+    if let Some(slot) = last.as_ref().filter(|slot| fits(slot)) {
+        let slot = Some(slot.clone());
+        return Ok((sketch, slot));
     }
     let requested_at = Instant::now();
-    let seen = queue.queue.seen(front).await?;
-    Ok((sketch, seen.map(|seen| Arc::new(Slot { seen, requested_at }))))
+    let Some(seen) = queue.queue.seen(front).await?.map(Arc::new) else {
+        return Ok((sketch, None));
+    };
+    let before = last.and_then(|last| {
+        if seen.follows(&last.seen) {
+            Some(last.seen.clone())
+        } else {
+            last.before.clone().filter(|before| seen.follows(before))
+        }
+    });
+    line.unmarked.store(false, Ordering::Release);
+    Ok((sketch, Some(Arc::new(Slot { seen, before, requested_at }))))
 }

@@ -119,7 +119,7 @@ impl Stand<Queue> {
             self.timed_all("heartbeat: 256 in line", heartbeats).await?;
         }
         for _ in 0..CALLS {
-            self.timed_parts("sketch: each of its calls", queue.sketch(true)).await?;
+            self.timed_parts("sketch: each of its calls", queue.sketch(true, None)).await?;
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
             self.timed("evict", queue.evict(of.ticket)).await?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, State, Status,
+    Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, Seen, State, Status,
 };
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
@@ -70,6 +70,12 @@ pub struct QueueHistory<'a> {
     pub positions: BTreeMap<u64, u64>,
     /// The version of the revocations that was read last.
     version: Option<u64>,
+    /// How many had left the line when that was read last.
+    departed: Option<u64>,
+    /// The slot in which visitors are seen, as it was read last, and which one of the model it is.
+    slot: Option<(Seen, (u64, u64))>,
+    /// So many tickets behind its base the bitmap of a slot has had at least.
+    reach: u64,
     /// The target that it follows, as its schedulers read it.
     pub watched: Watched,
 }
@@ -109,6 +115,7 @@ impl History for QueueHistory<'_> {
                 self.visits(Op::Place, &everyone).await?;
             }
             Step::Sketch { heard } => self.sketch(heard).await?,
+            Step::MarkSeen { ref whom } => self.mark_seen(whom).await?,
             Step::Tick => self.tick(self.watched.health(0)).await?,
             Step::Breaker(target) => self.target(target).await?,
             Step::Sweep => {
@@ -168,6 +175,7 @@ impl History for QueueHistory<'_> {
                 self.put(Override::Interval(Some(time)), "interval", micros(time), lasts).await?;
             }
             Step::MaxWaiting(most, lasts) => {
+                self.reach = self.reach.min(4 * most);
                 self.put(Override::MaxWaiting(Some(most)), "max_waiting", most, lasts).await?;
             }
             Step::PlacesPerAddress(most, lasts) => {
@@ -257,6 +265,9 @@ impl<'a> QueueHistory<'a> {
             places: BTreeMap::new(),
             positions: BTreeMap::new(),
             version: None,
+            departed: None,
+            slot: None,
+            reach: 4 * base.max_waiting,
             watched: Watched::new(base.followed, base.schedulers, world.now()),
         }
     }
@@ -291,7 +302,10 @@ impl<'a> QueueHistory<'a> {
 
     /// The line in outline. Each place of a short line is a point of it.
     async fn sketch(&mut self, heard: bool) -> Outcome {
-        let sketch = self.queue.sketch(heard).await?;
+        let sketch = self.queue.sketch(heard, self.departed).await?;
+        let gone = (sketch.departures.count, sketch.departures.tickets.clone());
+        differ("sketch: departures", &gone, &self.model.departures(self.departed))?;
+        self.departed = Some(gone.0);
         let (slot, check_in, places) = self.model.sketch(self.world.now(), heard);
         differ("sketch: slot", &sketch.slot.unwrap_or(0), &slot)?;
         differ("sketch: check-in period", &sketch.check_in, &check_in)?;
@@ -301,13 +315,35 @@ impl<'a> QueueHistory<'a> {
         differ("seen: slot", &seen.as_ref().map_or(0, |seen| seen.opened_at), &slot)?;
         for (ticket, position, turn) in places {
             let is_seen = seen.as_ref().is_some_and(|seen| seen.has(ticket));
-            differ("seen", &is_seen, &self.model.was_seen(ticket))?;
+            // Further back a record can have it.
+            let is_near =
+                self.model.present_slot().is_none_or(|(_, base)| ticket < base + self.reach);
+            if is_near || is_seen {
+                differ("seen", &is_seen, &self.model.was_seen(ticket))?;
+            }
             let place = sketch.place(ticket).ok_or("sketch: no place")?;
             differ("sketch: position", &place.position(), &position)?;
             let shown = before(&place);
             differ("sketch: before it", &shown, &shown.map(|_| turn))?;
         }
+        self.slot = seen.zip(self.model.present_slot());
         Ok(())
+    }
+
+    /// A process reports who was seen in the slot that it has read last.
+    async fn mark_seen(&mut self, whom: &[(u64, usize)]) -> Outcome {
+        let Some((seen, slot)) = &self.slot else { return Ok(()) };
+        let mut polled = seen.polled();
+        let places = whom.iter().filter_map(|(who, which)| self.ref_of(*who, *which));
+        let tickets = places.filter(|of| of.epoch == seen.epoch).map(|of| of.ticket);
+        let tickets: Vec<_> = tickets.filter(|ticket| polled.add(seen, *ticket)).collect();
+        differ("polled", &tickets.iter().all(|ticket| *ticket >= slot.1), &true)?;
+        if polled.is_empty() {
+            return Ok(());
+        }
+        let marked = self.queue.mark_seen(&polled).await?;
+        let model = self.epoch == Some(seen.epoch) && self.model.mark_seen(*slot, &tickets);
+        differ("mark_seen", &marked, &model)
     }
 
     /// The line, read page by page: all of it, and each state alone.

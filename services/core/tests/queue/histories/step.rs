@@ -68,6 +68,10 @@ pub enum Step {
     Sketch {
         heard: bool,
     },
+    /// It reports visitors as seen in the slot that it has read then.
+    MarkSeen {
+        whom: Vec<(u64, usize)>,
+    },
     Tick,
     /// Something happens to the target that the queue follows.
     Breaker(Breaker),
@@ -144,9 +148,10 @@ pub fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(who, which)| Step::AuthorizeJoined { who, which }),
         2 => (who.clone(), which.clone()).prop_map(|(who, which)| Step::Renew { who, which }),
         3 => (who, which).prop_map(|(who, which)| Step::Leave { who, which }),
-        6 => (op(), whom).prop_map(|(op, whom)| Step::Together { op, whom }),
+        6 => (op(), whom.clone()).prop_map(|(op, whom)| Step::Together { op, whom }),
         4 => Just(Step::AllPoll),
         3 => any::<bool>().prop_map(|heard| Step::Sketch { heard }),
+        3 => whom.clone().prop_map(|whom| Step::MarkSeen { whom }),
         6 => Just(Step::Tick),
         6 => target().prop_map(Step::Breaker),
         3 => Just(Step::Sweep),

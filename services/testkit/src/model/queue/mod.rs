@@ -116,7 +116,9 @@ struct Admitted {
 #[derive(Clone, Debug)]
 struct Slot {
     number: u64,
-    /// The last ticket given when the slot was opened.
+    /// The head of the line when the slot was opened.
+    base: u64,
+    /// The last ticket given then.
     top: u64,
     seen: BTreeSet<u64>,
 }
@@ -160,6 +162,7 @@ pub struct Queue {
     promotions: Vec<Promoted>,
     pace: pace::Pace,
     revoked: revoked::Revoked,
+    departures: revoked::Departures,
     followed: health::Followed,
 }
 

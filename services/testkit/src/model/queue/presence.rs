@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Queue, SECOND, STEP, Slot};
+use super::{Id, Queue, SECOND, STEP, Slot, Stand};
 
 /// A check-in period pauses when no visitor has polled for this long.
 const STILL: u64 = 20 * SECOND;
@@ -48,8 +48,11 @@ impl Queue {
         self.heard_wall = self.wall;
         self.last = self.now;
         if !fresh || begins {
+            let in_line = |(_, (_, stand)): &(&u64, &(Id, Stand))| *stand == Stand::Waiting;
+            let head = self.line.iter().find(in_line).map(|(ticket, _)| *ticket);
             self.slots.push_back(Slot {
                 number: self.slots_opened,
+                base: head.unwrap_or(self.last_ticket + 1),
                 top: self.last_ticket,
                 seen: BTreeSet::new(),
             });
@@ -74,6 +77,20 @@ impl Queue {
         if let Some(slot) = self.slots.back_mut() {
             slot.seen.insert(ticket);
         }
+    }
+
+    /// The present slot: its number, and the head of the line when it was opened.
+    pub fn present_slot(&self) -> Option<(u64, u64)> {
+        self.slots.back().map(|slot| (slot.number, slot.base))
+    }
+
+    /// A process knows that visitors were seen in this slot. Whether it is the present one or the
+    /// one before.
+    pub fn mark_seen(&mut self, slot: (u64, u64), tickets: &[u64]) -> bool {
+        let found = self.slots.iter_mut().rev().take(2).find(|it| (it.number, it.base) == slot);
+        let Some(found) = found else { return false };
+        found.seen.extend(tickets);
+        true
     }
 
     pub(super) fn age(&mut self) {

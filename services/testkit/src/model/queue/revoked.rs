@@ -1,4 +1,5 @@
-//! With local answers: which active places ended before their time, and when no slot is given away.
+//! With local answers: which active places ended before their time, and when no slot is given away;
+//! which places left the line.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,13 @@ pub(super) struct Revoked {
     late: bool,
 }
 
+/// Which places left the line: how many there have been, and which was which.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Departures {
+    count: u64,
+    list: BTreeMap<u64, u64>,
+}
+
 /// What a reading of the list returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names of the operation's reply")]
@@ -33,6 +41,22 @@ pub struct Reading {
 }
 
 impl Queue {
+    /// This place leaves the line.
+    pub(super) fn depart(&mut self, ticket: u64) {
+        self.departures.count += 1;
+        self.departures.list.retain(|_, known| *known != ticket);
+        self.departures.list.insert(self.departures.count, ticket);
+    }
+
+    /// How many left the line, and which since then, if that is known.
+    pub fn departures(&self, since: Option<u64>) -> (u64, Option<Vec<u64>>) {
+        let Departures { count, list } = &self.departures;
+        let since = since.unwrap_or(*count);
+        let tickets: Vec<_> = list.range(since + 1..).map(|(_, ticket)| *ticket).collect();
+        let is_whole = count.checked_sub(since) == Some(tickets.len() as u64);
+        (*count, is_whole.then_some(tickets))
+    }
+
     fn next_version(&self) -> u64 {
         self.now.max(self.revoked.version + 1)
     }
@@ -128,6 +152,7 @@ impl Queue {
         self.last = self.now;
         (self.promotions, self.followed) = (before.promotions, before.followed);
         self.pace = before.pace;
+        self.departures = Departures { list: BTreeMap::new(), ..before.departures };
         self.revoked = Revoked { list: BTreeMap::new(), ..before.revoked };
         if self.rules.local_answers {
             self.withhold();

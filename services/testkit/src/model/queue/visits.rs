@@ -218,7 +218,7 @@ impl Queue {
                 }
                 Reply::Waiting { .. } => Gone::Left,
             };
-            self.line.remove(&ticket);
+            self.leave_line(ticket);
             self.admitted.remove(&ticket);
             self.end_place(ticket, id, reason);
             Some(reason)
@@ -228,10 +228,19 @@ impl Queue {
         left
     }
 
+    /// Takes a place out of the line; whose it was.
+    fn leave_line(&mut self, ticket: u64) -> Option<Id> {
+        let (id, stand) = self.line.remove(&ticket)?;
+        if !matches!(stand, Stand::Away(_)) {
+            self.depart(ticket);
+        }
+        Some(id)
+    }
+
     /// An eviction by ticket; whether a visitor held it.
     pub fn evict(&mut self, wall: u64, ticket: u64) -> bool {
         self.read_clock(wall);
-        if let Some((id, _)) = self.line.remove(&ticket) {
+        if let Some(id) = self.leave_line(ticket) {
             self.last = self.now;
             self.end_place(ticket, id, Gone::Evicted);
             return true;

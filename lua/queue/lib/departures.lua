@@ -1,0 +1,15 @@
+-- Which places left the line, in the order in which they did: those that were given up or evicted.
+-- A process that answers polls by itself reads them with each sketch.
+local DEPARTURES_KEPT = 16384
+
+-- These places, by their tickets, leave the line.
+local function depart(tickets)
+  if #tickets == 0 then return end
+  write_even_if_full()
+  local count, flat = call('HINCRBY', META, 'departed', #tickets), {}
+  for i, ticket in ipairs(tickets) do
+    flat[2 * i - 1], flat[2 * i] = count - #tickets + i, ticket
+  end
+  call('ZADD', DEPARTURES, unpack(flat))
+  call('ZREMRANGEBYRANK', DEPARTURES, 0, -DEPARTURES_KEPT - 1)
+end

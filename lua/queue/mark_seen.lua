@@ -1,0 +1,18 @@
+-- queue.mark_seen: visitors have polled whom the caller knows in line: the bits of their tickets in
+-- the present slot, or in the one before, which may have ended meanwhile.
+-- Uses: lib/store lib/entity meta ring
+-- KEYS: meta seen:{0-4}
+-- ARGV: now, epoch, slot, base, (operation, type, bit, value)*
+--       (slot: its number; base: the ticket of bit 0; then what BITFIELD sets)
+-- Reply: OK, done (0: there is no such slot any more); or NO_RULES
+-- Codes: OK NO_RULES
+
+if not load_meta({ 'slot' }) then return { NO_RULES } end
+local slot, base = tonumber(ARGV[3]), tonumber(ARGV[4])
+local late = (m.slot or -1) - slot
+if ARGV[2] ~= m.epoch or late < 0 or late > 1 or read_ring()[slot % 5 + 1] ~= base then
+  return { OK, 0 }
+end
+write_even_if_full()
+call('BITFIELD', KEYS[SEEN + slot % 5], unpack(ARGV, 5))
+return { OK, 1 }
