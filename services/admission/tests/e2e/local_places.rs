@@ -221,7 +221,7 @@ async fn promise_05_visitors_who_poll_stay_in_line() {
     let reports = calls(&room.anteroom.admission, "queue.heartbeat").await - reports;
     let bulk = calls(&room.anteroom.admission, "queue.mark_seen").await;
     assert!(reports < 10, "two visitors in six slots, of which each is reported in one: {reports}");
-    assert!(bulk >= 4, "{bulk} calls");
+    assert!(bulk >= 2, "{bulk} calls");
     let state = room.get("/v1/queues/:name").send().await.is(200).json();
     assert_eq!(state["depth"], 3, "none is inactive: {state}");
 }

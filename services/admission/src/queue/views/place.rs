@@ -86,7 +86,7 @@ pub struct PlaceView<'a> {
     pub opens_in_ms: Option<u64>,
     /// While the head of the line on the board has a smaller ticket than this, read the board
     /// instead, until the place is older than `heartbeat_ms`. Absent in the answer to a join, near
-    /// the head, if the board is off, and with `claim_ttl` or `first_poll_ttl` below 24 s.
+    /// the head, if the board is off, and with `claim_ttl` below 24 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board_until_ticket: Option<u64>,
     /// The name of the queue.
