@@ -39,7 +39,7 @@ pub use place::{
 };
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
-pub use seen::{Polled, Seen};
+pub use seen::{Polled, Seen, SeenSlot};
 pub use sketch::{Departures, Sketch};
 pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};

@@ -10,36 +10,37 @@ use crate::store::{Error, Repeat};
 /// Tickets of visitors who join later can be noted too, as many as join in some seconds.
 const ROOM: u64 = 1 << 18;
 
+/// A slot, as Redis knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeenSlot {
+    /// The epoch of its tickets.
+    pub epoch: Epoch,
+    /// The server that has it, by the first bytes of its run id. Another one may lack the last
+    /// writes.
+    pub server: u64,
+    /// When it was opened, in µs of queue time: no two slots have the same.
+    pub opened_at: u64,
+    /// One more than that of the slot before.
+    pub number: u64,
+    /// Whether a check-in period opened it: who was not seen in it is not present.
+    pub is_check_in: bool,
+    /// The ticket of bit 0.
+    base: Ticket,
+}
+
 /// The tickets that were seen in a slot.
 #[derive(Debug)]
 pub struct Seen {
-    /// The epoch of the tickets.
-    pub epoch: Epoch,
-    /// The server that has them, by the first bytes of its run id. Another one may lack the last
-    /// writes.
-    pub server: u64,
-    /// When the slot was opened, in µs of queue time: no two slots have the same.
-    pub opened_at: u64,
-    /// Whether a check-in period opened it: who was not seen in it is not present.
-    pub is_check_in: bool,
-    slot: Slot,
+    /// Which slot.
+    pub slot: SeenSlot,
     first: Ticket,
     bits: Box<[AtomicU8]>,
-}
-
-/// The name of a slot in Redis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slot {
-    epoch: Epoch,
-    number: u64,
-    /// The ticket of bit 0.
-    base: Ticket,
 }
 
 /// The tickets of visitors who have polled in one slot.
 #[derive(Debug)]
 pub struct Polled {
-    slot: Slot,
+    slot: SeenSlot,
     /// The bits of the tickets.
     bits: Vec<u64>,
 }
@@ -66,42 +67,19 @@ impl Polled {
     }
 }
 
-/// What one reading of a slot is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Read {
-    server: u64,
-    opened_at: u64,
-    is_check_in: bool,
-    slot: Slot,
-}
-
 impl Seen {
     /// Tickets that were seen in a slot, in the order of Redis' bitmaps: in each byte the first
     /// ticket is the highest bit.
-    fn new(of: Read, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
-        let Read { server, opened_at, is_check_in, slot } = of;
+    fn new(slot: SeenSlot, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
         let tickets = (last + 1).saturating_sub(first) + ROOM;
         bits.resize(usize::try_from(tickets.div_ceil(8)).unwrap_or_default().max(bits.len()), 0);
-        Self {
-            epoch: slot.epoch,
-            server,
-            opened_at,
-            is_check_in,
-            slot,
-            first,
-            bits: bits.into_iter().map(AtomicU8::new).collect(),
-        }
+        Self { slot, first, bits: bits.into_iter().map(AtomicU8::new).collect() }
     }
 
     /// Whether this is of the slot after that one.
     pub fn follows(&self, before: &Self) -> bool {
-        let numbers = (self.slot.epoch, self.slot.number);
-        numbers == (before.slot.epoch, before.slot.number + 1) && self.server == before.server
-    }
-
-    /// The number of the slot.
-    pub fn number(&self) -> u64 {
-        self.slot.number
+        let (slot, before) = (self.slot, before.slot);
+        (slot.epoch, slot.server, slot.number) == (before.epoch, before.server, before.number + 1)
     }
 
     /// Of no tickets yet.
@@ -146,28 +124,25 @@ impl Queue {
             let is_check_in = reply.count()? == 1;
             let (base, byte, last) = (reply.count()?, reply.count()?, reply.count()?);
             let (more, part) = (reply.count()? == 1, reply.bytes()?);
-            let slot = Slot { epoch, number, base };
-            let of = Read { server, opened_at, is_check_in, slot };
+            let slot = SeenSlot { epoch, server, opened_at, number, is_check_in, base };
             let first = base + 8 * byte;
-            let (known, begin, bits) = read.get_or_insert_with(|| (of, first, Vec::new()));
-            if *known != of {
+            let (known, begin, bits) = read.get_or_insert_with(|| (slot, first, Vec::new()));
+            if *known != slot {
                 return Ok(None);
             }
             bits.extend(part);
             from = *begin + 8 * bits.len() as u64;
             if !more {
-                let seen = read.map(|(of, first, bits)| Seen::new(of, first, last, bits));
-                return Ok(seen.filter(|seen| seen.opened_at > 0));
+                let seen = read.map(|(slot, first, bits)| Seen::new(slot, first, last, bits));
+                return Ok(seen.filter(|seen| seen.slot.opened_at > 0));
             }
         }
     }
-}
 
-impl Queue {
     /// Visitors have polled whom this process knows in line. `false`: the slot is over, and so is
     /// the one after it, or Redis has lost it.
     pub async fn mark_seen(&self, polled: &Polled) -> Result<bool, Error> {
-        let Slot { epoch, number, base } = polled.slot;
+        let SeenSlot { epoch, number, base, .. } = polled.slot;
         for bits in polled.bits.chunks(Polled::MOST) {
             let mut args = self.entity().args().with(&epoch.0[..]).with(number).with(base);
             for bit in bits {
@@ -187,21 +162,25 @@ impl Queue {
 mod tests {
     use super::*;
 
-    fn read() -> Read {
-        let slot = Slot { epoch: Epoch([7; 8]), number: 3, base: 1_000 };
-        Read { server: 9, opened_at: 1, is_check_in: false, slot }
-    }
+    const SLOT: SeenSlot = SeenSlot {
+        epoch: Epoch([7; 8]),
+        server: 9,
+        opened_at: 1,
+        number: 3,
+        is_check_in: false,
+        base: 1_000,
+    };
 
     #[test]
     fn bits_are_in_the_order_of_redis() {
-        let seen = Seen::new(read(), 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
+        let seen = Seen::new(SLOT, 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
         let has: Vec<_> = (990..1_030).filter(|ticket| seen.has(*ticket)).collect();
         assert_eq!(has, [1_000, 1_007, 1_009]);
     }
 
     #[test]
     fn later_tickets_can_be_noted() {
-        let seen = Seen::new(read(), 1_000, 1_010, vec![0xff]);
+        let seen = Seen::new(SLOT, 1_000, 1_010, vec![0xff]);
         for ticket in [1_008, 1_500, 1_010 + ROOM] {
             assert!(!seen.has(ticket));
             seen.note(ticket);

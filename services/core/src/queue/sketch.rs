@@ -51,16 +51,11 @@ struct Outline {
 
 /// What one call of the script returns.
 struct Part {
-    epoch: Epoch,
-    slot: Option<u64>,
-    local_answers: bool,
-    check_in: bool,
+    /// With the part of the line that was requested in place of `waiting`.
+    sketch: Sketch,
     has_returned: bool,
-    departures: Departures,
-    outline: Outline,
     /// The rank to go on from.
     next: Option<u64>,
-    outlook: Option<Outlook>,
 }
 
 impl Outline {
@@ -164,32 +159,14 @@ impl Queue {
         heard: bool,
         since: Option<u64>,
     ) -> Result<Option<Sketch>, Error> {
-        let Part {
-            epoch,
-            slot,
-            local_answers,
-            check_in,
-            has_returned,
-            departures,
-            outline,
-            next,
-            outlook,
-        } = self.part(heard, WAITING, 0, since).await?;
-        let Some(waiting) = self.rest(epoch, WAITING, outline, next).await? else {
+        let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0, since).await?;
+        let Some(waiting) = self.rest(sketch.epoch, WAITING, sketch.waiting, next).await? else {
             return Ok(None);
         };
+        sketch.waiting = waiting;
         let from = has_returned.then_some(0);
-        let returned = self.rest(epoch, RETURNED, Outline::default(), from).await?;
-        Ok(returned.map(|returned| Sketch {
-            epoch,
-            slot,
-            local_answers,
-            check_in,
-            departures,
-            waiting,
-            returned,
-            outlook,
-        }))
+        let returned = self.rest(sketch.epoch, RETURNED, Outline::default(), from).await?;
+        Ok(returned.map(|returned| Sketch { returned, ..sketch }))
     }
 
     /// Reads the rest of an outline from a rank on; `None` when the queue has another epoch.
@@ -201,17 +178,17 @@ impl Queue {
         mut from: Option<u64>,
     ) -> Result<Option<Outline>, Error> {
         while let Some(rank) = from {
-            let part = self.part(false, line, rank, None).await?;
-            if part.epoch != epoch {
+            let Part { sketch, next, .. } = self.part(false, line, rank, None).await?;
+            if sketch.epoch != epoch {
                 return Ok(None);
             }
-            outline.length = part.outline.length;
+            outline.length = sketch.waiting.length;
             let last = outline.points.last().copied();
             let is_behind = |(rank, ticket): &(u64, Ticket)| {
                 last.is_none_or(|last| *rank > last.0 && *ticket > last.1)
             };
-            outline.points.extend(part.outline.points.into_iter().filter(is_behind));
-            from = part.next;
+            outline.points.extend(sketch.waiting.points.into_iter().filter(is_behind));
+            from = next;
         }
         Ok(Some(outline))
     }
@@ -246,19 +223,17 @@ impl Queue {
             points.push((numbers.count()?, numbers.count()?));
         }
         numbers.end()?;
-        let outline = Outline { length, points };
-        let outlook = Outlook::read(&mut reply)?;
-        Ok(Part {
+        let sketch = Sketch {
             epoch,
             slot,
             local_answers,
             check_in,
-            has_returned,
             departures,
-            outline,
-            next,
-            outlook,
-        })
+            waiting: Outline { length, points },
+            returned: Outline::default(),
+            outlook: Outlook::read(&mut reply)?,
+        };
+        Ok(Part { sketch, has_returned, next })
     }
 }
 

@@ -127,12 +127,12 @@ impl Line {
         else {
             return Poll::Unknown;
         };
-        if sketch.epoch != of.epoch || slot.seen.epoch != of.epoch {
+        if sketch.epoch != of.epoch || slot.seen.slot.epoch != of.epoch {
             return Poll::Unknown;
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
         let unnamed = self.unnamed.load(Ordering::Acquire);
-        let era = Era { epoch: of.epoch, connections, server: slot.seen.server, unnamed };
+        let era = Era { epoch: of.epoch, connections, server: slot.seen.slot.server, unnamed };
         let mark = self.reported.begin(era, head, of);
         // The time is taken last, so that no pause of the thread makes an old sketch answer.
         if place.position() <= front || seen.age() >= FRESH {
@@ -160,7 +160,7 @@ impl Line {
     /// then. Answers the poll, unless the sketch is too old by now.
     pub fn confirmed(&self, unreported: &Unreported, opened_at: u64) -> Option<Place> {
         let Unreported { of, mark, slot } = unreported;
-        if slot.seen.opened_at == opened_at {
+        if slot.seen.slot.opened_at == opened_at {
             slot.seen.note(of.ticket);
         }
         self.reported.confirm(mark);
@@ -244,8 +244,8 @@ impl Slot {
     /// Whether the place cannot have become inactive since it was seen.
     fn knows_present(&self, ticket: Ticket) -> bool {
         // In a check-in period all must be seen once more.
-        let is_due = (ticket + self.seen.number()).is_multiple_of(REPORTED_AGAIN);
-        let is_plain = !is_due && !self.seen.is_check_in;
+        let is_due = (ticket + self.seen.slot.number).is_multiple_of(REPORTED_AGAIN);
+        let is_plain = !is_due && !self.seen.slot.is_check_in;
         is_plain && self.before.as_ref().is_some_and(|before| before.has(ticket))
     }
 }

@@ -24,7 +24,7 @@ pub struct Era {
     /// How many connections to Redis there have been. After a new one Redis may have gone back to
     /// older data.
     pub connections: u64,
-    /// The server: see [`anteroom_core::queue::Seen::server`]. A node of a cluster is replaced
+    /// The server: see [`anteroom_core::queue::SeenSlot::server`]. A node of a cluster is replaced
     /// without a new connection of this process.
     pub server: u64,
     /// How often places left the line that Redis did not name.

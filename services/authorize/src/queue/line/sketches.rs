@@ -85,7 +85,7 @@ async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slo
     let last = line.seen.load_full().and_then(|line| line.slot.clone()).filter(|_| !is_unmarked);
     let fits = |slot: &Arc<Slot>| {
         let is_present =
-            (slot.seen.epoch, Some(slot.seen.opened_at)) == (sketch.epoch, sketch.slot);
+            (slot.seen.slot.epoch, Some(slot.seen.slot.opened_at)) == (sketch.epoch, sketch.slot);
         is_present && slot.requested_at.elapsed() < SEEN_EVERY
     };
     if let Some(slot) = last.as_ref().filter(|slot| fits(slot)) {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Health, Join, Override, PlaceId, PlaceRef, Promotion, Queue, Rules, State,
+    Health, Join, Override, PlaceId, PlaceRef, Polled, Promotion, Queue, Rules, State,
 };
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 use futures_util::future::join_all;
 
 use super::{CALLS, ITEMS, SECOND, Stand, TOGETHER, on_a_thread, section};
@@ -21,6 +21,8 @@ const HEADS: u64 = 100;
 const HEARTBEATS: usize = 256;
 /// Places of the longest page.
 const PAGE: u64 = 200;
+/// Places that have left the line of which one sketch has the tickets.
+const LEFT: u64 = 1_000;
 /// Lapsed turns of a full sweep.
 const ENDS: u64 = 60;
 /// After so many absent ones it ends.
@@ -121,6 +123,16 @@ impl Stand<Queue> {
         for _ in 0..CALLS {
             self.timed_parts("sketch: each of its calls", queue.sketch(true, None)).await?;
         }
+        let seen = queue.seen(line[0].ticket).await?.context("a slot")?;
+        let behind = &line[line.len() / 2..];
+        for first in 0..CALLS {
+            let mut polled = seen.polled();
+            for of in behind[first..].iter().step_by(behind.len() / Polled::MOST).take(Polled::MOST)
+            {
+                ensure!(polled.add(&seen, of.ticket), "it is behind the head of the line");
+            }
+            self.timed("mark_seen: 1000 in line", queue.mark_seen(&polled)).await?;
+        }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
             self.timed("evict", queue.evict(of.ticket)).await?;
         }
@@ -150,6 +162,11 @@ impl Stand<Queue> {
             for left in join_all(some.iter().map(|of| self.entity.leave(*of))).await {
                 left?;
             }
+        }
+        let left = self.entity.sketch(false, None).await?.departures.count;
+        for _ in 0..CALLS {
+            let sketch = self.entity.sketch(false, Some(left - LEFT));
+            self.timed_parts("sketch: 1000 have left", sketch).await?;
         }
         self.poll(&stays).await?;
         self.time_passes(48, &newest).await?;

@@ -312,7 +312,7 @@ impl<'a> QueueHistory<'a> {
         let front = places.first().map(|(ticket, ..)| *ticket);
         differ("sketch: front", &sketch.front(), &front)?;
         let seen = self.queue.seen(front.unwrap_or(0)).await?;
-        differ("seen: slot", &seen.as_ref().map_or(0, |seen| seen.opened_at), &slot)?;
+        differ("seen: slot", &seen.as_ref().map_or(0, |seen| seen.slot.opened_at), &slot)?;
         for (ticket, position, turn) in places {
             let is_seen = seen.as_ref().is_some_and(|seen| seen.has(ticket));
             // Further back a record can have it.
@@ -335,14 +335,14 @@ impl<'a> QueueHistory<'a> {
         let Some((seen, slot)) = &self.slot else { return Ok(()) };
         let mut polled = seen.polled();
         let places = whom.iter().filter_map(|(who, which)| self.ref_of(*who, *which));
-        let tickets = places.filter(|of| of.epoch == seen.epoch).map(|of| of.ticket);
+        let tickets = places.filter(|of| of.epoch == seen.slot.epoch).map(|of| of.ticket);
         let tickets: Vec<_> = tickets.filter(|ticket| polled.add(seen, *ticket)).collect();
         differ("polled", &tickets.iter().all(|ticket| *ticket >= slot.1), &true)?;
         if polled.is_empty() {
             return Ok(());
         }
         let marked = self.queue.mark_seen(&polled).await?;
-        let model = self.epoch == Some(seen.epoch) && self.model.mark_seen(*slot, &tickets);
+        let model = self.epoch == Some(seen.slot.epoch) && self.model.mark_seen(*slot, &tickets);
         differ("mark_seen", &marked, &model)
     }
 
