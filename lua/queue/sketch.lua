@@ -1,23 +1,19 @@
 -- queue.sketch: a line in outline: the tickets at its first ranks, then in steps of at most 3 %.
 -- Equal steps in a row compress well on the board.
--- Reports that visitors have polled whom the caller answered by itself since its last call, and
--- returns which places have left the line since then.
+-- Reports that visitors have polled whom the caller answered by itself since its last call.
 -- Uses: lib/store lib/entity meta state held ring presence seen outcomes shown waits
--- KEYS: meta waiting returned away held seen:{0-4} departures
--- ARGV: now, heard, line, from, since
+-- KEYS: meta waiting returned away held seen:{0-4}
+-- ARGV: now, heard, line, from
 --       (heard: 1 if visitors have polled; line: 0 those in line since their join, 1 the returned;
---       from: the first rank, 0 = next; since: how many had left the line at the last call, empty:
---       it is the first one)
+--       from: the first rank, 0 = next)
 -- Reply: OK, epoch, outline (doubles: when the slot was opened in which visitors are seen, in µs
 --        of queue time, 0 none; local_answers; what is left of a check-in period, in µs; how many
---        have returned; the length of the line; the rank to go on from, 0 none; how many have left
---        the line, as far as those follow; 1 + how many follow, 0 when some are forgotten; their
---        tickets; then rank and ticket of each point); and what waits follow from (lib/waits.lua);
---        or NO_RULES
+--        have returned; the length of the line; the rank to go on from, 0 none; then rank and
+--        ticket of each point); and what waits follow from (lib/waits.lua); or NO_RULES
 -- Codes: OK NO_RULES
 
 -- A call is well below a millisecond with ten million in line.
-local EXACT, MOST_POINTS, EQUAL_STEPS, MOST_DEPARTURES = 64, 256, 8, 1000
+local EXACT, MOST_POINTS, EQUAL_STEPS = 64, 128, 8
 
 if not load_meta(LINE_FIELDS) then return { NO_RULES } end
 read_clock()
@@ -34,16 +30,7 @@ end
 
 out[1], out[2], out[3] = m.slot_at or 0, m.local_answers or 0, check_in_left()
 out[4], out[5] = returned, length
-local since, gone = tonumber(ARGV[5]) or counter('departed'), {}
-if since < counter('departed') then
-  local from = '(' .. format('%d', since)
-  gone = call('ZRANGEBYSCORE', DEPARTURES, from, '+inf', 'LIMIT', 0, MOST_DEPARTURES)
-end
-out[7], out[8], used = counter('departed'), 0, 8
-if #gone == math.min(counter('departed') - since, MOST_DEPARTURES) then
-  out[7], out[8], used = since + #gone, 1 + #gone, 8 + #gone
-  for i, ticket in ipairs(gone) do out[8 + i] = tonumber(ticket) end
-end
+used = 6
 
 local points_end = used + 2 * MOST_POINTS
 if rank == 0 then

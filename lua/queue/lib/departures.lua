@@ -1,5 +1,5 @@
 -- Which places left the line, in the order in which they did: those that were given up or evicted.
--- A process that answers polls by itself reads them with each sketch.
+-- A process that answers polls by itself reads them every second (departures.lua beside lib).
 local DEPARTURES_KEPT = 16384
 
 -- These places, by their tickets, leave the line.

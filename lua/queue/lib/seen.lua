@@ -1,8 +1,5 @@
 -- Visitors poll. Needs presence.lua, held.lua, and ticket, slot, slot_at, base and heard.
 
--- The bitmap of a slot reaches so many times max_waiting behind the head.
-local REACH = 4
-
 -- Called once in each script run in which a visitor polls.
 local function hear()
   local silent = silence()

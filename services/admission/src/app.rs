@@ -10,6 +10,7 @@ use anteroom_authorize::callers::client_address::Forwarding;
 use anteroom_authorize::problem;
 use anteroom_authorize::problem::retry::PendingRetries;
 use anteroom_authorize::process::{random_secret, secrets};
+use anteroom_authorize::queue::line::report_polls;
 use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::{Problem, Process};
 use anteroom_config::{Config, QueueConfig};
@@ -19,6 +20,7 @@ use anteroom_core::queue::AssertionKeys;
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
 use arc_swap::{ArcSwap, Guard};
+use futures_util::future::join_all;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
@@ -106,6 +108,15 @@ impl App {
     /// The queue of this name, if one is configured.
     pub fn queue(&self, name: &str) -> Option<Arc<QueueState>> {
         self.entity(name)
+    }
+
+    /// Reports which waiting visitors were answered without Redis lately. To be called when no
+    /// request is in progress any more.
+    pub async fn report_polls(&self) {
+        let live = self.live.load_full();
+        let queues = QueueState::of(&live.in_force);
+        let all = queues.names().into_iter().filter_map(|name| queues.get(name));
+        join_all(all.map(async |queue| report_polls(&queue).await)).await;
     }
 
     /// The entity of this kind and name, if one is configured.

@@ -1,6 +1,7 @@
 //! The role of this binary: both ports, from their start to the end of the drain.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anteroom_config::Config;
 use anteroom_core::store::Store;
@@ -19,6 +20,8 @@ use crate::{http, ports, tasks};
 
 /// Ports that take connections: the public and the service port.
 const PORTS: u64 = 2;
+/// How long the last report to the store can take.
+const LAST_REPORT: Duration = Duration::from_secs(1);
 
 /// Serves both ports until the shell asks for an end, and drains.
 ///
@@ -60,7 +63,10 @@ pub async fn run(context: Context) -> anyhow::Result<()> {
     };
     let served = async { tokio::join!(public.run(), service.run(), stop) };
     tokio::select! {
-        _ = served => Ok(()),
+        _ = served => {
+            let _ = tokio::time::timeout(LAST_REPORT, app.report_polls()).await;
+            Ok(())
+        }
         refused = app.process.store.refused_at_start() => Err(refused.into()),
     }
 }

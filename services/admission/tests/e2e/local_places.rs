@@ -1,5 +1,6 @@
 //! `local_answers`: polls of visitors in line are answered from a sketch of the line.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use anteroom_testkit::{PATIENCE, Service, until};
@@ -224,6 +225,52 @@ async fn promise_05_visitors_who_poll_stay_in_line() {
     assert!(bulk >= 2, "{bulk} calls");
     let state = room.get("/v1/queues/:name").send().await.is(200).json();
     assert_eq!(state["depth"], 3, "none is inactive: {state}");
+}
+
+#[tokio::test]
+async fn promise_05_a_process_that_ends_reports_all_polls_that_it_has_answered() {
+    let mut room = Room::start_with(LINE, &[]).await;
+    let tokens = line(&room, 8).await;
+    let poll_all = async |room: &Room| {
+        let mut tickets = Vec::new();
+        for token in &tokens[3..] {
+            tickets.extend(poll(room, token).await.is(200).json()["ticket"].as_u64());
+        }
+        tickets
+    };
+    until("visitors are reported by their bits", PATIENCE, async || {
+        poll_all(&room).await;
+        calls(&room.anteroom.admission, "queue.mark_seen").await > 0
+    })
+    .await;
+    let slot = meta(&room, "slot").await;
+    let readings = Cell::new(calls(&room.anteroom.admission, "queue.seen").await);
+    until("the process knows of a new slot", PATIENCE, async || {
+        poll_all(&room).await;
+        let now = calls(&room.anteroom.admission, "queue.seen").await;
+        let is_new = meta(&room, "slot").await > slot;
+        if !is_new {
+            readings.set(now);
+        }
+        is_new && now > readings.get()
+    })
+    .await;
+    let tickets = poll_all(&room).await;
+    room.anteroom.admission.process.term();
+    room.anteroom.admission.process.exit(PATIENCE).await;
+    let (slot, base) = (meta(&room, "slot").await, meta(&room, "base").await);
+    let key = format!("anteroom:v1:queue:{{concert}}:seen:{}", slot % 5);
+    for ticket in tickets {
+        let bit = (ticket - base).to_string();
+        let redis = &room.anteroom.deployment.redis;
+        assert!(redis.run::<bool>(&["GETBIT", &key, &bit]).await, "{ticket} polled in {slot}");
+    }
+}
+
+/// A number of the queue in Redis.
+async fn meta(room: &Room, field: &str) -> u64 {
+    let get = ["HGET", "anteroom:v1:queue:{concert}:meta", field];
+    room.anteroom.deployment.redis.run(&get).await
 }
 
 #[tokio::test]

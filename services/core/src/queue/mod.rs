@@ -2,10 +2,11 @@
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
 //! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for
-//! operators, `revocations`, `sketch` and `seen` for an admission that answers by itself.
+//! operators, `revocations`, `sketch`, `departures` and `seen` for an admission that answers by itself.
 
 mod address;
 mod assertion;
+mod departures;
 mod health;
 mod heartbeats;
 mod identity;
@@ -30,6 +31,7 @@ use std::sync::Arc;
 
 pub use address::JoinedFrom;
 pub use assertion::{ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTION_SECONDS};
+pub use departures::{Departed, Departures};
 pub use health::{Adaptive, AdaptiveBatch, BreakerReading, Health, StepReason};
 pub use metrics::QueueCounts;
 pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};
@@ -40,7 +42,7 @@ pub use place::{
 pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
 pub use seen::{Polled, Seen, SeenSlot};
-pub use sketch::{Departures, Sketch};
+pub use sketch::Sketch;
 pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};

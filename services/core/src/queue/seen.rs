@@ -15,9 +15,6 @@ const ROOM: u64 = 1 << 18;
 pub struct SeenSlot {
     /// The epoch of its tickets.
     pub epoch: Epoch,
-    /// The server that has it, by the first bytes of its run id. Another one may lack the last
-    /// writes.
-    pub server: u64,
     /// When it was opened, in µs of queue time: no two slots have the same.
     pub opened_at: u64,
     /// One more than that of the slot before.
@@ -26,6 +23,8 @@ pub struct SeenSlot {
     pub is_check_in: bool,
     /// The ticket of bit 0.
     base: Ticket,
+    /// How many bits it can have. Places behind that have the slot in their records.
+    reach: u64,
 }
 
 /// The tickets that were seen in a slot.
@@ -46,8 +45,8 @@ pub struct Polled {
 }
 
 impl Polled {
-    /// So many are written in one call: about half a millisecond.
-    pub const MOST: usize = 1_000;
+    /// So many are written in one call.
+    pub const MOST: usize = 500;
 
     /// How many there are.
     pub fn len(&self) -> usize {
@@ -59,9 +58,10 @@ impl Polled {
         self.bits.is_empty()
     }
 
-    /// One more, if it is of this slot.
+    /// One more, if it is of this slot, and in reach of its bits.
     pub fn add(&mut self, seen: &Seen, ticket: Ticket) -> bool {
-        let bit = ticket.checked_sub(self.slot.base).filter(|_| self.slot == seen.slot);
+        let bit = ticket.checked_sub(self.slot.base).filter(|bit| *bit < self.slot.reach);
+        let bit = bit.filter(|_| self.slot == seen.slot);
         self.bits.extend(bit);
         bit.is_some()
     }
@@ -79,7 +79,7 @@ impl Seen {
     /// Whether this is of the slot after that one.
     pub fn follows(&self, before: &Self) -> bool {
         let (slot, before) = (self.slot, before.slot);
-        (slot.epoch, slot.server, slot.number) == (before.epoch, before.server, before.number + 1)
+        (slot.epoch, slot.number) == (before.epoch, before.number + 1)
     }
 
     /// Of no tickets yet.
@@ -106,8 +106,8 @@ impl Seen {
 }
 
 impl Queue {
-    /// Which tickets from this one on were seen in the present slot. `None` if there is no slot,
-    /// another one was opened meanwhile, or the server's run id is unknown.
+    /// Which tickets from this one on were seen in the present slot. `None` if there is no slot, or
+    /// another one was opened meanwhile.
     pub async fn seen(&self, from: Ticket) -> Result<Option<Seen>, Error> {
         let mut from = from;
         let mut read = None;
@@ -115,16 +115,12 @@ impl Queue {
             let args = self.entity().args().with(from);
             let mut reply = self.entity().ask(&scripts::SEEN, args, Repeat::Never).await?;
             let epoch = Epoch(reply.exactly()?);
-            let server = reply.bytes()?;
-            let server = server.get(..16).and_then(|id| std::str::from_utf8(id).ok());
-            let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
-            // INFO is refused, or has no run id.
-            let Some(server) = server else { return Ok(None) };
             let (opened_at, number) = (reply.count()?, reply.count()?);
             let is_check_in = reply.count()? == 1;
-            let (base, byte, last) = (reply.count()?, reply.count()?, reply.count()?);
+            let (base, reach) = (reply.count()?, reply.count()?);
+            let (byte, last) = (reply.count()?, reply.count()?);
             let (more, part) = (reply.count()? == 1, reply.bytes()?);
-            let slot = SeenSlot { epoch, server, opened_at, number, is_check_in, base };
+            let slot = SeenSlot { epoch, opened_at, number, is_check_in, base, reach };
             let first = base + 8 * byte;
             let (known, begin, bits) = read.get_or_insert_with(|| (slot, first, Vec::new()));
             if *known != slot {
@@ -164,11 +160,11 @@ mod tests {
 
     const SLOT: SeenSlot = SeenSlot {
         epoch: Epoch([7; 8]),
-        server: 9,
         opened_at: 1,
         number: 3,
         is_check_in: false,
         base: 1_000,
+        reach: 4_000,
     };
 
     #[test]

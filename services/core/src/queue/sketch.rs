@@ -23,21 +23,9 @@ pub struct Sketch {
     pub local_answers: bool,
     /// Whether a check-in period is under way.
     pub check_in: bool,
-    /// The places that left the line since the last sketch.
-    pub departures: Departures,
     waiting: Outline,
     returned: Outline,
     outlook: Option<Outlook>,
-}
-
-/// Places that left the line by a call: they were given up or evicted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Departures {
-    /// How many there have been up to the last of these.
-    pub count: u64,
-    /// The tickets of those since the last reading, at most 1 000, in their order. `None`: Redis
-    /// does not know them all any more.
-    pub tickets: Option<Vec<Ticket>>,
 }
 
 /// Places in the order of their tickets, all of them or some.
@@ -140,11 +128,11 @@ impl Sketch {
 
 impl Queue {
     /// The line in outline. `heard`: visitors have polled and were answered without Redis since the
-    /// last call. `since`: the [`count`](Departures::count) of the last one.
-    pub async fn sketch(&self, heard: bool, since: Option<u64>) -> Result<Sketch, Error> {
+    /// last call.
+    pub async fn sketch(&self, heard: bool) -> Result<Sketch, Error> {
         let mut heard = heard;
         for _ in 0..ATTEMPTS {
-            if let Some(sketch) = self.sketch_of_one_epoch(heard, since).await? {
+            if let Some(sketch) = self.sketch_of_one_epoch(heard).await? {
                 return Ok(sketch);
             }
             heard = false;
@@ -154,12 +142,8 @@ impl Queue {
     }
 
     /// `None` when the queue got a new epoch meanwhile.
-    async fn sketch_of_one_epoch(
-        &self,
-        heard: bool,
-        since: Option<u64>,
-    ) -> Result<Option<Sketch>, Error> {
-        let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0, since).await?;
+    async fn sketch_of_one_epoch(&self, heard: bool) -> Result<Option<Sketch>, Error> {
+        let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0).await?;
         let Some(waiting) = self.rest(sketch.epoch, WAITING, sketch.waiting, next).await? else {
             return Ok(None);
         };
@@ -178,7 +162,7 @@ impl Queue {
         mut from: Option<u64>,
     ) -> Result<Option<Outline>, Error> {
         while let Some(rank) = from {
-            let Part { sketch, next, .. } = self.part(false, line, rank, None).await?;
+            let Part { sketch, next, .. } = self.part(false, line, rank).await?;
             if sketch.epoch != epoch {
                 return Ok(None);
             }
@@ -194,15 +178,8 @@ impl Queue {
     }
 
     /// One call.
-    async fn part(
-        &self,
-        heard: bool,
-        line: u8,
-        from: u64,
-        since: Option<u64>,
-    ) -> Result<Part, Error> {
-        let since = since.map(|count| count.to_string()).unwrap_or_default();
-        let args = self.entity().args().with(u8::from(heard)).with(line).with(from).with(since);
+    async fn part(&self, heard: bool, line: u8, from: u64) -> Result<Part, Error> {
+        let args = self.entity().args().with(u8::from(heard)).with(line).with(from);
         let mut reply = self.entity().ask(&scripts::SKETCH, args, Repeat::Never).await?;
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.packed()?;
@@ -212,11 +189,6 @@ impl Queue {
         let has_returned = numbers.count()? > 0;
         let length = numbers.count()?;
         let next = Some(numbers.count()?).filter(|rank| *rank > 0);
-        let mut departures = Departures { count: numbers.count()?, tickets: None };
-        if let Some(gone) = numbers.count()?.checked_sub(1) {
-            let tickets = (0..gone).map(|_| numbers.count());
-            departures.tickets = Some(tickets.collect::<Result<_, _>>()?);
-        }
         let count = numbers.len() / 2;
         let mut points = Vec::with_capacity(count);
         for _ in 0..count {
@@ -228,7 +200,6 @@ impl Queue {
             slot,
             local_answers,
             check_in,
-            departures,
             waiting: Outline { length, points },
             returned: Outline::default(),
             outlook: Outlook::read(&mut reply)?,
@@ -286,7 +257,6 @@ mod tests {
             slot: None,
             local_answers: true,
             check_in: false,
-            departures: Departures::default(),
             waiting: outline(tickets),
             returned: Outline::default(),
             outlook: None,
@@ -306,7 +276,6 @@ mod tests {
             slot: Some(1),
             local_answers: true,
             check_in: false,
-            departures: Departures::default(),
             waiting: outline(&[10, 20, 30]),
             returned: outline(&[5, 15, 25]),
             outlook: None,

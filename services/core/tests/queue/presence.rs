@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{GoneReason, Join, Leave, PlaceRef, Queue, Rules, Status, Visit};
+use anteroom_core::queue::{
+    Departed, GoneReason, Join, Leave, PlaceRef, Queue, Rules, Status, Visit,
+};
 use futures_util::future::join_all;
 
 use super::line::{capacity, join, look, room, status, tick, visitor};
@@ -75,7 +77,7 @@ async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
     let (mut polls, mut reports) = (0, 0);
     for round in 0..15 * 60 {
         held.pass(&[], Duration::from_secs(4)).await;
-        let sketch = held.queue.sketch(round > 0, None).await.expect("a sketch");
+        let sketch = held.queue.sketch(round > 0).await.expect("a sketch");
         // Each polls every 20 s.
         let (of, slot) = (round % 5, sketch.slot);
         let Some(place) = polling.get(of) else { continue };
@@ -442,35 +444,62 @@ async fn visitors_are_marked_as_seen_in_the_present_slot_or_the_one_before() {
 }
 
 #[tokio::test]
-async fn a_sketch_names_who_has_left_the_line() {
+async fn no_bit_is_set_beyond_four_times_max_waiting() {
+    let rules = Rules { max_waiting: 100, ..long_session() };
+    let held = BusyQueue::new(rules).await;
+    let near = join_many(&held.queue, 0..1).await[0];
+    in_line(&held.queue, &[near]).await;
+    new_slot(&held, near).await;
+    // Each of these leaves again, so that the line is short and the tickets are far behind it.
+    for n in 1..500 {
+        let (of, _) = join(&held.queue, n).await;
+        held.queue.leave(of).await.expect("a leave");
+    }
+    let far = join_many(&held.queue, 500..501).await[0];
+    in_line(&held.queue, &[far]).await;
+    let seen = held.queue.seen(1).await.expect("a reading").expect("a slot");
+    let mut polled = seen.polled();
+    assert!(polled.add(&seen, near.ticket) && polled.add(&seen, near.ticket + 399));
+    assert!(!polled.add(&seen, near.ticket + 400), "it has the slot in its record");
+    assert!(!polled.add(&seen, far.ticket) && !polled.add(&seen, near.ticket - 1));
+    assert_eq!(polled.len(), 2);
+    assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
+}
+
+#[tokio::test]
+async fn all_are_named_who_have_left_the_line() {
     let held = BusyQueue::new(long_session()).await;
     let places = join_many(&held.queue, 0..1_500).await;
-    let gone = async |since| {
-        let departures = held.queue.sketch(false, since).await.expect("a sketch").departures;
-        (departures.count, departures.tickets)
-    };
-    assert_eq!(gone(None).await, (0, Some(vec![])));
+    let read = async |since| held.queue.departures(since).await.expect("a reading");
+    let begin = read(None).await;
+    assert_eq!((begin.upto.count, begin.tickets), (0, None));
+    assert!(begin.upto.server.is_some());
     held.queue.leave(places[3]).await.expect("a leave");
     held.queue.evict(places[7].ticket).await.expect("an eviction");
-    let both = vec![places[3].ticket, places[7].ticket];
-    assert_eq!(gone(Some(0)).await, (2, Some(both)));
-    assert_eq!(gone(Some(1)).await, (2, Some(vec![places[7].ticket])));
-    assert_eq!(gone(Some(2)).await, (2, Some(vec![])));
-    assert_eq!(gone(None).await, (2, Some(vec![])));
-    assert_eq!(gone(Some(3)).await, (2, None), "of data that Redis has lost");
-    // At most 1 000 in a call.
+    let [left, evicted] = [places[3].ticket, places[7].ticket];
+    let two = read(Some(begin.upto)).await;
+    assert_eq!((two.upto.count, two.tickets), (2, Some(vec![left, evicted])));
+    let one = Departed { count: 1, ..begin.upto };
+    assert_eq!(read(Some(one)).await.tickets, Some(vec![evicted]));
+    assert_eq!(read(Some(two.upto)).await.tickets, Some(vec![]));
+    // More than fit in one call.
     for of in &places[100..1_300] {
         held.queue.leave(*of).await.expect("a leave");
     }
-    let (count, tickets) = gone(Some(2)).await;
-    let first: Vec<_> = places[100..1_100].iter().map(|of| of.ticket).collect();
-    assert_eq!((count, tickets), (1_002, Some(first)));
-    let (count, tickets) = gone(Some(count)).await;
-    assert_eq!((count, tickets.map(|tickets| tickets.len())), (1_202, Some(200)));
+    let all = read(Some(two.upto)).await;
+    let tickets: Vec<_> = places[100..1_300].iter().map(|of| of.ticket).collect();
+    assert_eq!((all.upto.count, all.tickets), (1_202, Some(tickets)));
     // An end that is no departure from the line.
     held.queue.leave(held.first).await.expect("a leave");
-    assert_eq!(gone(Some(count)).await, (1_202, Some(vec![])));
+    assert_eq!(read(Some(all.upto)).await.tickets, Some(vec![]));
+    // Of a server with other data.
+    for other in [
+        Departed { count: all.upto.count + 1, ..all.upto },
+        Departed { server: Some(1), ..all.upto },
+        Departed { server: None, ..all.upto },
+    ] {
+        assert_eq!(read(Some(other)).await.tickets, None, "{other:?}");
+    }
     held.queue.reset().await.expect("a reset");
-    assert_eq!(gone(Some(count)).await, (1_202, Some(vec![])));
-    assert_eq!(gone(Some(count - 1)).await, (1_202, None), "they are forgotten");
+    assert_eq!(read(Some(all.upto)).await.tickets, None, "tickets of another epoch");
 }

@@ -19,7 +19,7 @@ async fn every_position_of_a_long_line_is_at_most_3_percent_off() {
     };
     let (left, mut line): (Vec<PlaceRef>, Vec<PlaceRef>) = places[1..].iter().partition(leaves);
     join_all(left.iter().map(|of| queue.leave(*of))).await;
-    let sketch = queue.sketch(true, None).await.expect("a sketch");
+    let sketch = queue.sketch(true).await.expect("a sketch");
     assert_eq!(sketch.front(), line.first().map(|of| of.ticket));
     for (rank, of) in line.iter().enumerate() {
         let shown = sketch.place(of.ticket).expect("in line").position();

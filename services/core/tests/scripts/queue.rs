@@ -92,9 +92,9 @@ async fn call_everything(store: &Store) {
     join_all((0..MANY).map(|n| queue.join(visitor(n)))).await;
     join_all((0..MANY).map(|_| queue.place(first))).await;
     join_all((0..MANY).map(|_| queue.heartbeat(first))).await;
-    for (heard, since) in [(false, None), (true, Some(0))] {
-        queue.sketch(heard, since).await.expect("a sketch");
-    }
+    queue.sketch(true).await.expect("a sketch");
+    let departures = queue.departures(None).await.expect("a reading");
+    queue.departures(Some(departures.upto)).await.expect("a reading");
     let seen = queue.seen(0).await.expect("a reading").expect("a slot");
     let mut polled = seen.polled();
     for ticket in 2..MANY {

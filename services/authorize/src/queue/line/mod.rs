@@ -13,10 +13,9 @@
 //!   ([`Poll::Unreported`]).
 //!
 //! A place that was seen in the slot before is not inactive in this one. So it is in line unless a
-//! call ended it: each sketch names the places that have left the line since the one before. Then
-//! the poll is only marked ([`Pending`]), which costs Redis a fraction of a report. Version 0.2.0
-//! names no such places, so one of [`REPORTED_AGAIN`] visitors is reported in each slot all the
-//! same.
+//! call ended it, and behind each sketch the places are read that have left the line. Then the poll
+//! is only marked ([`Pending`]), which costs Redis a fraction of a report. Version 0.2.0 names no
+//! such places, so one of [`REPORTED_AGAIN`] visitors is reported in each slot all the same.
 
 mod pending;
 mod reported;
@@ -27,7 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::{Place, PlaceRef, Seen, Sketch, Status, Ticket, Visit};
+use anteroom_core::queue::{Departed, Place, PlaceRef, Seen, Sketch, Status, Ticket, Visit};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use http::HeaderValue;
@@ -35,7 +34,7 @@ use tokio::sync::Notify;
 
 use self::pending::Pending;
 use self::reported::{Era, Mark, Reported};
-pub use self::sketches::Sketches;
+pub use self::sketches::{Sketches, report_polls};
 use super::refresh::InUse;
 
 /// The greatest age of a sketch from which a poll is answered.
@@ -55,9 +54,10 @@ pub struct Line {
     pending: Pending,
     /// Redis may not have what was marked: nothing follows from the slot that was read last.
     unmarked: AtomicBool,
-    /// How many places had left the line at the last sketch.
-    departed: ArcSwapOption<u64>,
-    /// How often Redis could not name all places that had left the line.
+    /// How many places had left the line when they were read last.
+    departed: ArcSwapOption<Departed>,
+    /// How often Redis could not name all places that had left the line, or another server
+    /// answered.
     unnamed: AtomicU64,
     /// Wakes those who wait for a sketch when one was read, or could not be.
     read: Notify,
@@ -132,7 +132,7 @@ impl Line {
         }
         let Some(place) = sketch.place(of.ticket) else { return Poll::Unknown };
         let unnamed = self.unnamed.load(Ordering::Acquire);
-        let era = Era { epoch: of.epoch, connections, server: slot.seen.slot.server, unnamed };
+        let era = Era { epoch: of.epoch, connections, unnamed };
         let mark = self.reported.begin(era, head, of);
         // The time is taken last, so that no pause of the thread makes an old sketch answer.
         if place.position() <= front || seen.age() >= FRESH {

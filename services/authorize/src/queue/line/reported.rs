@@ -24,10 +24,8 @@ pub struct Era {
     /// How many connections to Redis there have been. After a new one Redis may have gone back to
     /// older data.
     pub connections: u64,
-    /// The server: see [`anteroom_core::queue::SeenSlot::server`]. A node of a cluster is replaced
-    /// without a new connection of this process.
-    pub server: u64,
-    /// How often places left the line that Redis did not name.
+    /// How often places left the line that Redis did not name, or another server answered. A node
+    /// of a cluster is replaced without a new connection of this process.
     pub unnamed: u64,
 }
 
@@ -173,7 +171,7 @@ mod tests {
     use super::*;
 
     const HEAD: Ticket = 10 * TICKETS + 5;
-    const ERA: Era = Era { epoch: Epoch([7; 8]), connections: 1, server: 1, unnamed: 0 };
+    const ERA: Era = Era { epoch: Epoch([7; 8]), connections: 1, unnamed: 0 };
 
     fn place(ticket: Ticket) -> PlaceRef {
         PlaceRef { epoch: ERA.epoch, id: PlaceId([5; 14]), ticket }
@@ -195,8 +193,7 @@ mod tests {
         assert!(!reported.begin(ERA, HEAD, place(HEAD + 1)).is_reported());
         let reset = Era { epoch: Epoch([8; 8]), ..ERA };
         assert!(!is_reported(&Reported::default(), HEAD, reset, HEAD));
-        let older_data = [Era { connections: 2, ..ERA }, Era { server: 2, ..ERA }];
-        for other in older_data.into_iter().chain([Era { unnamed: 1, ..ERA }]) {
+        for other in [Era { connections: 2, ..ERA }, Era { unnamed: 1, ..ERA }] {
             assert!(!is_reported(&Reported::default(), HEAD, other, HEAD), "{other:?}");
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anteroom_core::queue::Sketch;
+use anteroom_core::queue::{Departures, Sketch};
 use anteroom_core::store::Error;
 
 use super::super::refresh::{InUse, Refreshed};
@@ -36,7 +36,7 @@ impl Refreshed for Sketches {
 
     async fn read(queue: &QueueState) -> bool {
         let line = &queue.line;
-        mark(queue).await;
+        report_polls(queue).await;
         let requested_at = Instant::now();
         let losses = line.losses.load(Ordering::Acquire);
         // A report that fails is not repeated: it would be of a time long ago.
@@ -57,9 +57,9 @@ impl Refreshed for Sketches {
     }
 }
 
-/// Reports who has polled since the last time. A failed report is not repeated: those who poll
-/// again are reported again.
-async fn mark(queue: &QueueState) {
+/// Reports who was answered without Redis since the last time. A failed report is not repeated:
+/// those who poll again are reported again.
+pub async fn report_polls(queue: &QueueState) {
     for polled in queue.line.pending.take() {
         if queue.queue.mark_seen(&polled).await != Ok(true) {
             queue.line.unmarked.store(true, Ordering::Release);
@@ -71,16 +71,24 @@ async fn mark(queue: &QueueState) {
 /// which tickets were seen in the present slot.
 async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slot>>), Error> {
     let line = &queue.line;
-    let since = line.departed.load().as_deref().copied();
-    let sketch = queue.queue.sketch(heard, since).await?;
-    match &sketch.departures.tickets {
-        Some(tickets) => tickets.iter().for_each(|ticket| line.forget(*ticket)),
-        None => drop(line.unnamed.fetch_add(1, Ordering::AcqRel)),
-    }
-    line.departed.store(Some(Arc::new(sketch.departures.count)));
+    let sketch = queue.queue.sketch(heard).await?;
     let (Some(front), true) = (sketch.front(), sketch.local_answers) else {
         return Ok((sketch, None));
     };
+    let since = line.departed.load().as_deref().copied();
+    let Departures { upto, tickets } = queue.queue.departures(since).await?;
+    match tickets {
+        Some(tickets) => tickets.iter().for_each(|ticket| line.forget(*ticket)),
+        None => {
+            line.unnamed.fetch_add(1, Ordering::AcqRel);
+            line.unmarked.store(true, Ordering::Release);
+        }
+    }
+    line.departed.store(Some(Arc::new(upto)));
+    if upto.server.is_none() {
+        // It could be another one each time.
+        return Ok((sketch, None));
+    }
     let is_unmarked = line.unmarked.load(Ordering::Acquire);
     let last = line.seen.load_full().and_then(|line| line.slot.clone()).filter(|_| !is_unmarked);
     let fits = |slot: &Arc<Slot>| {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Health, Join, Override, PlaceId, PlaceRef, Polled, Promotion, Queue, Rules, State,
+    Departed, Health, Join, Override, PlaceId, PlaceRef, Polled, Promotion, Queue, Rules, State,
 };
 use anyhow::{Context as _, ensure};
 use futures_util::future::join_all;
@@ -21,8 +21,8 @@ const HEADS: u64 = 100;
 const HEARTBEATS: usize = 256;
 /// Places of the longest page.
 const PAGE: u64 = 200;
-/// Places that have left the line of which one sketch has the tickets.
-const LEFT: u64 = 1_000;
+/// Places that have left the line since a reading.
+const LEFT: u64 = 500;
 /// Lapsed turns of a full sweep.
 const ENDS: u64 = 60;
 /// After so many absent ones it ends.
@@ -121,7 +121,7 @@ impl Stand<Queue> {
             self.timed_all("heartbeat: 256 in line", heartbeats).await?;
         }
         for _ in 0..CALLS {
-            self.timed_parts("sketch: each of its calls", queue.sketch(true, None)).await?;
+            self.timed_parts("sketch: each of its calls", queue.sketch(true)).await?;
         }
         let seen = queue.seen(line[0].ticket).await?.context("a slot")?;
         let behind = &line[line.len() / 2..];
@@ -131,7 +131,7 @@ impl Stand<Queue> {
             {
                 ensure!(polled.add(&seen, of.ticket), "it is behind the head of the line");
             }
-            self.timed("mark_seen: 1000 in line", queue.mark_seen(&polled)).await?;
+            self.timed("mark_seen: 500 in line", queue.mark_seen(&polled)).await?;
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
             self.timed("evict", queue.evict(of.ticket)).await?;
@@ -163,10 +163,11 @@ impl Stand<Queue> {
                 left?;
             }
         }
-        let left = self.entity.sketch(false, None).await?.departures.count;
+        let left = self.entity.departures(None).await?.upto;
         for _ in 0..CALLS {
-            let sketch = self.entity.sketch(false, Some(left - LEFT));
-            self.timed_parts("sketch: 1000 have left", sketch).await?;
+            let since = Departed { count: left.count - LEFT, ..left };
+            self.timed_parts("departures: 500 have left", self.entity.departures(Some(since)))
+                .await?;
         }
         self.poll(&stays).await?;
         self.time_passes(48, &newest).await?;

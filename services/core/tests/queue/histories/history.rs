@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, Seen, State, Status,
+    Departed, Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, Seen, State, Status,
 };
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
@@ -71,7 +71,7 @@ pub struct QueueHistory<'a> {
     /// The version of the revocations that was read last.
     version: Option<u64>,
     /// How many had left the line when that was read last.
-    departed: Option<u64>,
+    departed: Option<Departed>,
     /// The slot in which visitors are seen, as it was read last, and which one of the model it is.
     slot: Option<(Seen, (u64, u64))>,
     /// So many tickets behind its base the bitmap of a slot has had at least.
@@ -302,10 +302,14 @@ impl<'a> QueueHistory<'a> {
 
     /// The line in outline. Each place of a short line is a point of it.
     async fn sketch(&mut self, heard: bool) -> Outcome {
-        let sketch = self.queue.sketch(heard, self.departed).await?;
-        let gone = (sketch.departures.count, sketch.departures.tickets.clone());
-        differ("sketch: departures", &gone, &self.model.departures(self.departed))?;
-        self.departed = Some(gone.0);
+        let sketch = self.queue.sketch(heard).await?;
+        let departures = self.queue.departures(self.departed).await?;
+        let model = self.departed.and_then(|last| {
+            let of_this_epoch = last.epoch == departures.upto.epoch;
+            self.model.departures(last.count).filter(|_| of_this_epoch)
+        });
+        differ("departures", &departures.tickets, &model)?;
+        self.departed = Some(departures.upto);
         let (slot, check_in, places) = self.model.sketch(self.world.now(), heard);
         differ("sketch: slot", &sketch.slot.unwrap_or(0), &slot)?;
         differ("sketch: check-in period", &sketch.check_in, &check_in)?;

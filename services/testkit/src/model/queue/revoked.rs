@@ -48,13 +48,11 @@ impl Queue {
         self.departures.list.insert(self.departures.count, ticket);
     }
 
-    /// How many left the line, and which since then, if that is known.
-    pub fn departures(&self, since: Option<u64>) -> (u64, Option<Vec<u64>>) {
+    /// Which places left the line since so many had, if that is known.
+    pub fn departures(&self, since: u64) -> Option<Vec<u64>> {
         let Departures { count, list } = &self.departures;
-        let since = since.unwrap_or(*count);
         let tickets: Vec<_> = list.range(since + 1..).map(|(_, ticket)| *ticket).collect();
-        let is_whole = count.checked_sub(since) == Some(tickets.len() as u64);
-        (*count, is_whole.then_some(tickets))
+        (count.checked_sub(since)? == tickets.len() as u64).then_some(tickets)
     }
 
     fn next_version(&self) -> u64 {

@@ -1,0 +1,32 @@
+-- queue.departures: which places have left the line since so many had: those that were given up or
+-- evicted. Writes nothing.
+-- Uses: lib/store lib/entity meta
+-- KEYS: meta departures
+-- ARGV: now, since
+--       (since: how many had left at the last reading, empty: there was none)
+-- Reply: OK, epoch, run id of the server (empty: unknown), how many have left, as far as those
+--        follow, whole (0: some since then are forgotten), more, their tickets (doubles); or
+--        NO_RULES
+-- Codes: OK NO_RULES
+
+local MOST = 500
+
+if not load_meta({ 'departed' }) then return { NO_RULES } end
+read_clock()
+-- Another server may lack the last writes: after a restart, or as the replica that took over.
+local info = redis.pcall('INFO', 'server')
+local run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+local departed = m.departed or 0
+local since = tonumber(ARGV[2]) or departed
+local gone = {}
+if since < departed then
+  local from = '(' .. string.format('%d', since)
+  gone = call('ZRANGEBYSCORE', DEPARTURES, from, '+inf', 'LIMIT', 0, MOST)
+end
+if #gone ~= math.min(departed - since, MOST) then
+  return { OK, m.epoch, run_id, departed, 0, 0, '' }
+end
+local upto, tickets = since + #gone, {}
+for i, ticket in ipairs(gone) do tickets[i] = tonumber(ticket) end
+local packed = struct.pack('>' .. string.rep('d', #tickets), unpack(tickets))
+return { OK, m.epoch, run_id, upto, 1, upto < departed and 1 or 0, packed }
