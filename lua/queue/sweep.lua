@@ -1,6 +1,6 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
 -- abandoned ones, old reasons. Each part is bounded; `more`: another call would find more that has
--- ended, or more places unseen.
+-- ended, or more places unseen, or a walk through the line is late.
 -- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log ring
 --       presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
@@ -15,11 +15,14 @@
 -- ones, so a call ends with fewer than ABSENT + STRIDE. Where many places have ended it looks at
 -- one step alone.
 local ENDS, WALK, STRIDE, ABSENT, FORGETS, READS = 60, 150, 30, 30, 50, 1000
+-- Bytes of a bitmap that a call looks through, and how many places a look-up counts for.
+local SCAN, LOOK_UP = 2048, 4
 
 if not load_meta({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'credit', 'credit_at', 'dropped', 'gone_at', 'walk_waiting', 'walk_returned',
-  'walk_away', 'counted_upto', 'counted_from',
+  'walk_away', 'walk_waiting_at', 'walk_returned_at', 'walk_away_at', 'counted_upto',
+  'counted_from',
 }) then
   return { NO_RULES }
 end
@@ -64,15 +67,33 @@ local expired = end_of(ACTIVE, EXPIRED, ends - unclaimed)
 local more = unclaimed + expired == ends and 1 or 0
 local length = more == 1 and STRIDE or WALK
 
--- The next places of a set in ticket order, from where the last walk stopped: ids and tickets.
-local function walk(set, cursor, most)
-  local from = '(' .. string.format('%.0f', m[cursor] or 0)
-  local found = call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
+-- A walk goes through a set in ticket order, and begins again behind its last place. A round takes
+-- a quarter of idle_ttl at most, so that absent places are soon known in a long line, too.
+local function walked_to(set, cursor, ticket)
+  local since = cursor .. '_at'
+  m[cursor], m[since] = ticket, ticket > 0 and m[since] or now
+  if ticket == 0 then return end
+  local first = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
+  local last = tonumber(call('ZRANGE', set, -1, -1, 'WITHSCORES')[2])
+  local share = math.min(1, (now - m[since]) / (m.idle_ttl / 4))
+  if last and ticket < first + share * (last - first) then more = 1 end
+end
+
+-- Ids and tickets of what ZRANGEBYSCORE has found.
+local function places_of(found)
   local ids, tickets = {}, {}
   for i = 1, #found, 2 do
     ids[#ids + 1], tickets[#tickets + 1] = found[i], tonumber(found[i + 1])
   end
-  m[cursor] = #ids == most and tickets[#tickets] or 0
+  return ids, tickets
+end
+
+-- The next places of a set.
+local function walk(set, cursor, most)
+  local from = '(' .. string.format('%.0f', m[cursor] or 0)
+  local ids, tickets =
+    places_of(call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most))
+  walked_to(set, cursor, #ids == most and tickets[#tickets] or 0)
   length = length - #ids
   return ids, tickets
 end
@@ -94,8 +115,10 @@ local function end_away()
   ended = #gone
 end
 
-local function skip_absent_step(set, cursor, most)
-  local ids, tickets = walk(set, cursor, most)
+local function may_skip() return away + abandoned + ended < ABSENT end
+
+-- Who is absent of these places of a set is skipped, or ends.
+local function skip_absent(set, ids, tickets)
   local out, skipped, dropped = {}, { {}, {} }, { {}, {} }
   for i, absent in ipairs(absence(ids, tickets)) do
     if absent then
@@ -108,23 +131,82 @@ local function skip_absent_step(set, cursor, most)
   go_away(unpack(skipped))
   abandon(unpack(dropped))
   away, abandoned = away + #skipped[1], abandoned + #dropped[1]
-  return #ids
 end
 
-local function skip_absent(set, cursor, most)
-  while most > 0 and away + abandoned + ended < ABSENT do
+local function skip_returned(most)
+  while most > 0 and may_skip() do
     local step = math.min(most, STRIDE)
-    most = skip_absent_step(set, cursor, step) == step and most - step or 0
+    local ids, tickets = walk(RETURNED, 'walk_returned', step)
+    skip_absent(RETURNED, ids, tickets)
+    most = #ids == step and most - step or 0
   end
+end
+
+-- The slot before the present one has a bit of each visitor who is present, but for a few: the line
+-- is looked at only where that bitmap has unset bits.
+local function skip_waiting(most)
+  local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
+  local upto = m.slot and math.max(m.young or 0, m.roll_top or -1) or -1
+  local at = math.max(m.walk_waiting or 0, (head or 0) - 1)
+  if not head or at >= upto then return walked_to(WAITING, 'walk_waiting', 0) end
+
+  local slot = math.max(0, m.slot - 1, m.roll_slot or 0) % 5
+  local base = read_ring()[slot + 1]
+  local byte = math.max(0, math.floor((at + 1 - base) / 8))
+  local bits = call('GETRANGE', KEYS[SEEN + slot], byte, byte + SCAN - 1)
+  local first, ends = base + 8 * byte, #bits < SCAN
+
+  -- Where the next unset bits are; behind the bitmap none is set.
+  local function next_unset()
+    if at + 1 < first then return at + 1, first - 1 end
+    local from, to = string.find(bits, '[^\255]+', math.floor((at + 1 - first) / 8) + 1)
+    if not from and not ends then return end
+    from = from or #bits + 1
+    if ends and (to or #bits) == #bits then to = math.huge end
+    return math.max(at + 1, first + 8 * (from - 1)), first + 8 * to - 1
+  end
+
+  -- Who is unseen of the next places: true unless the part of the bitmap ends.
+  local ids, tickets = {}, {}
+  local function look_on()
+    local from, to = next_unset()
+    if not from then
+      at = first + 8 * #bits - 1
+      return false
+    end
+    at = math.min(to, upto)
+    if from > at then return false end
+    local step = math.min(most, STRIDE - #ids)
+    local found = call('ZRANGEBYSCORE', WAITING, from, at, 'WITHSCORES', 'LIMIT', 0, step)
+    for i = 1, #found, 2 do
+      local ticket = tonumber(found[i + 1])
+      if not has_bit(bits, ticket - first) then
+        ids[#ids + 1], tickets[#tickets + 1] = found[i], ticket
+      end
+    end
+    if #found == 2 * step then at = tonumber(found[#found]) end
+    most = most - #found / 2 - LOOK_UP
+    return at < upto
+  end
+
+  local goes_on = true
+  while goes_on and most > 0 and may_skip() do
+    goes_on = look_on()
+    if #ids == STRIDE or not goes_on or most <= 0 then
+      skip_absent(WAITING, ids, tickets)
+      ids, tickets = {}, {}
+    end
+  end
+  walked_to(WAITING, 'walk_waiting', at < upto and at or 0)
 end
 
 end_away()
 -- In a check-in period no place is skipped.
 if check_in_left() == 0 then
-  skip_absent(RETURNED, 'walk_returned', math.ceil(length / 2))
-  skip_absent(WAITING, 'walk_waiting', length)
+  skip_returned(math.ceil(length / 2))
+  skip_waiting(length)
 end
-if away + abandoned + ended >= ABSENT then more = 1 end
+if not may_skip() then more = 1 end
 -- Who was away had dropped out of the line before.
 m.dropped = (m.dropped or 0) + away + abandoned
 
@@ -180,5 +262,6 @@ write_gone_reasons()
 forget_addresses()
 save({
   'last', 'young', 'credit', 'credit_at', 'dropped', 'walk_waiting', 'walk_returned', 'walk_away',
+  'walk_waiting_at', 'walk_returned_at', 'walk_away_at',
 })
 return { OK, unclaimed, expired, away, abandoned + ended, more }

@@ -39,14 +39,11 @@ local function unseen_in_ring(unknown, tickets, ring, oldest)
     local from, bytes = -WINDOW, ''
     for _, i in ipairs(unknown) do
       local at = tickets[i] - base
-      local byte, set = math.floor(at / 8), nil
-      if at >= 0 then
-        if byte >= from + WINDOW then
-          from, bytes = byte, call('GETRANGE', key, byte, byte + WINDOW - 1)
-        end
-        set = string.byte(bytes, byte - from + 1)
+      local byte = math.floor(at / 8)
+      if at >= 0 and byte >= from + WINDOW then
+        from, bytes = byte, call('GETRANGE', key, byte, byte + WINDOW - 1)
       end
-      if not set or bit.band(set, 2 ^ (7 - at % 8)) == 0 then rest[#rest + 1] = i end
+      if not has_bit(bytes, at - 8 * from) then rest[#rest + 1] = i end
     end
     unknown = rest
   end

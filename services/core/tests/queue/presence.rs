@@ -260,6 +260,60 @@ async fn promise_05_those_who_left_unheard_do_not_stand_in_the_way() {
     }
 }
 
+/// Some visitors of a long line leave, some close their page, and most go on polling.
+#[tokio::test]
+async fn promise_05_a_walk_through_a_long_line_finds_the_absent_and_no_other() {
+    const TOGETHER: usize = 5_000;
+    let rules = Rules { max_waiting: 30_000, ..long_session() };
+    let idle_ttl = rules.idle_ttl;
+    let held = BusyQueue::new(rules).await;
+    // More than one call looks through.
+    let (mut leave, mut absent, mut present) = (vec![], vec![], vec![]);
+    for from in (0..20_000).step_by(TOGETHER) {
+        for (n, of) in (from..).zip(join_many(&held.queue, from..from + TOGETHER as u64).await) {
+            match n {
+                _ if n % 6 == 5 => leave.push(of),
+                _ if n % 1_000 == 7 || (9_000..9_200).contains(&n) => absent.push(of),
+                _ => present.push(of),
+            }
+        }
+    }
+    let poll = async |of: &[PlaceRef]| {
+        for some in of.chunks(TOGETHER) {
+            poll_all(&held.queue, some).await;
+        }
+    };
+    for of in [&leave, &absent, &present] {
+        poll(of).await;
+    }
+    join_all(leave.iter().map(|of| held.queue.leave(*of))).await;
+    let (mut seconds, mut calls) = (0, 0);
+    while held.depth_and_away().await.1 < absent.len() as u64 {
+        held.world.pass(Duration::from_secs(1));
+        seconds += 1;
+        tick(&held.queue).await;
+        calls += 1;
+        while held.queue.sweep().await.expect("a sweep").more {
+            calls += 1;
+        }
+        if seconds % 4 == 0 {
+            look(&held.queue, present[0]).await;
+            held.queue.renew(held.first).await.expect("a renewal");
+        }
+        if seconds % 100 == 0 {
+            poll(&present).await;
+        }
+        let (depth, away) = held.depth_and_away().await;
+        assert!(depth >= present.len() as u64, "{depth} of {} are present", present.len());
+        assert!(away == 0 || seconds >= idle_ttl.as_secs(), "{away} are away after {seconds} s");
+        // At most a slot and a round of the walk later.
+        assert!(seconds < idle_ttl.as_secs() * 3 / 2, "{away} are away after {seconds} s");
+    }
+    // A round takes a quarter of idle_ttl, and few calls where visitors are present.
+    assert!(calls <= 2 * seconds, "{calls} calls in {seconds} s");
+    assert_eq!(held.depth_and_away().await.0, present.len() as u64);
+}
+
 /// After a check-in period that a whole line has missed, a sweep passes over a bounded part of it
 /// and says that there is more.
 #[tokio::test]

@@ -6,8 +6,6 @@ pub mod metrics;
 mod ticks;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use anteroom_config::{Config, QueueConfig};
 use anteroom_core::queue::{Queue, Rules};
@@ -37,8 +35,6 @@ pub struct ScheduledQueue {
     pub queue: Queue,
     /// What it counts.
     pub metrics: QueueMetrics,
-    /// What the newest snapshot shows of the line.
-    pub line: LineLength,
     /// The target that it follows.
     pub followed: Followed,
     served: Served,
@@ -84,7 +80,6 @@ impl Entity for ScheduledQueue {
         Self {
             queue: Queue::open(&shared.store, name, rules, LANE_BOUND),
             metrics: shared.metrics.queue.of(name),
-            line: LineLength::default(),
             followed: Followed::default(),
             served,
         }
@@ -108,27 +103,5 @@ impl Entity for ScheduledQueue {
             tick::keep(&SWEEP, self, ticks::sweep),
             tick::keep(&SNAPSHOT, self, ticks::snapshot),
         );
-    }
-}
-
-/// What the sweep needs of the newest snapshot; zero before the first.
-#[derive(Default)]
-pub struct LineLength {
-    depth: AtomicU64,
-    idle_ttl_ms: AtomicU64,
-}
-
-impl LineLength {
-    /// Takes what a snapshot says.
-    pub fn set(&self, depth: u64, rules: &Rules) {
-        let idle_ttl_ms = u64::try_from(rules.idle_ttl.as_millis()).unwrap_or(u64::MAX);
-        self.depth.store(depth, Ordering::Relaxed);
-        self.idle_ttl_ms.store(idle_ttl_ms, Ordering::Relaxed);
-    }
-
-    /// Places waiting, and how long one may be unseen.
-    pub fn get(&self) -> (u64, Duration) {
-        let idle_ttl = Duration::from_millis(self.idle_ttl_ms.load(Ordering::Relaxed));
-        (self.depth.load(Ordering::Relaxed), idle_ttl)
     }
 }
