@@ -68,32 +68,26 @@ local more = unclaimed + expired == ends and 1 or 0
 local length = more == 1 and STRIDE or WALK
 
 -- A walk goes through a set in ticket order, and begins again behind its last place. A round takes
--- a quarter of idle_ttl at most, so that absent places are soon known in a long line, too.
-local function walked_to(set, cursor, ticket)
+-- a quarter of a timer at most, so that ends are soon known in a long line, too.
+local function walked_to(set, cursor, ticket, timer)
   local since = cursor .. '_at'
   m[cursor], m[since] = ticket, ticket > 0 and m[since] or now
   if ticket == 0 then return end
   local first = tonumber(call('ZRANGE', set, 0, 0, 'WITHSCORES')[2])
   local last = tonumber(call('ZRANGE', set, -1, -1, 'WITHSCORES')[2])
-  local share = math.min(1, (now - m[since]) / (m.idle_ttl / 4))
+  local share = math.min(1, (now - m[since]) / (timer / 4))
   if last and ticket < first + share * (last - first) then more = 1 end
 end
 
--- Ids and tickets of what ZRANGEBYSCORE has found.
-local function places_of(found)
+-- The next places of a set: ids and tickets.
+local function walk(set, cursor, most, timer)
+  local from = '(' .. string.format('%.0f', m[cursor] or 0)
+  local found = call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
   local ids, tickets = {}, {}
   for i = 1, #found, 2 do
     ids[#ids + 1], tickets[#tickets + 1] = found[i], tonumber(found[i + 1])
   end
-  return ids, tickets
-end
-
--- The next places of a set.
-local function walk(set, cursor, most)
-  local from = '(' .. string.format('%.0f', m[cursor] or 0)
-  local ids, tickets =
-    places_of(call('ZRANGEBYSCORE', set, from, '+inf', 'WITHSCORES', 'LIMIT', 0, most))
-  walked_to(set, cursor, #ids == most and tickets[#tickets] or 0)
+  walked_to(set, cursor, #ids == most and tickets[#tickets] or 0, timer)
   length = length - #ids
   return ids, tickets
 end
@@ -102,7 +96,7 @@ local away, abandoned, ended = 0, 0, 0
 
 -- Away places whose time is over. They come first: they are few, or the line has no others.
 local function end_away()
-  local ids, tickets = walk(AWAY, 'walk_away', math.ceil(length / 3))
+  local ids, tickets = walk(AWAY, 'walk_away', math.ceil(length / 3), m.keep_ttl)
   if #ids == 0 then return end
   local gone, of = {}, {}
   for i, record in ipairs(call('HMGET', HELD, unpack(ids))) do
@@ -136,7 +130,7 @@ end
 local function skip_returned(most)
   while most > 0 and may_skip() do
     local step = math.min(most, STRIDE)
-    local ids, tickets = walk(RETURNED, 'walk_returned', step)
+    local ids, tickets = walk(RETURNED, 'walk_returned', step, m.idle_ttl)
     skip_absent(RETURNED, ids, tickets)
     most = #ids == step and most - step or 0
   end
@@ -148,7 +142,7 @@ local function skip_waiting(most)
   local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
   local upto = m.slot and math.max(m.young or 0, m.roll_top or -1) or -1
   local at = math.max(m.walk_waiting or 0, (head or 0) - 1)
-  if not head or at >= upto then return walked_to(WAITING, 'walk_waiting', 0) end
+  if not head or at >= upto then return walked_to(WAITING, 'walk_waiting', 0, m.idle_ttl) end
 
   local slot = math.max(0, m.slot - 1, m.roll_slot or 0) % 5
   local base = read_ring()[slot + 1]
@@ -197,7 +191,7 @@ local function skip_waiting(most)
       ids, tickets = {}, {}
     end
   end
-  walked_to(WAITING, 'walk_waiting', at < upto and at or 0)
+  walked_to(WAITING, 'walk_waiting', at < upto and at or 0, m.idle_ttl)
 end
 
 end_away()

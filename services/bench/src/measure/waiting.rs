@@ -98,8 +98,8 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         name: NAME,
         title: "Visitors in line who poll".to_owned(),
         how: format!(
-            "{waiting} visitors wait, and {} of them poll every {EVERY:?}, for a slot of {:?} after a \
-             first round. An item is a place that Redis looks up, or a heartbeat. The share of a core \
+            "{waiting} visitors wait, and {} of them poll every {EVERY:?}, for {:?}, from the \
+             middle of a slot to that of the next. An item is a place that Redis looks up, or a heartbeat. The share of a core \
              is what Redis takes more than without polls, for a million who poll. Times are µs a poll.",
             waiting.min(WAITING),
             window(settings),
@@ -121,8 +121,9 @@ async fn measure(
     let (first_round, window) = if settings.quick {
         (Duration::from_millis(200), window(settings))
     } else {
-        // Each admission reports each place once.
-        (EVERY * u32::try_from(world.admissions().count())?, SLOT)
+        // Each admission reports each place once. The window begins in the middle of a slot, so that
+        // it has all first polls of the next one.
+        ((EVERY * u32::try_from(world.admissions().count())?).max(SLOT / 2), SLOT)
     };
     let redis = world.anteroom.deployment.redis.id().context("Redis runs")?;
     let idle = Duration::from_secs(5).min(window);

@@ -44,10 +44,71 @@ pub struct Polled {
     bits: Vec<u64>,
 }
 
-impl Polled {
-    /// So many are written in one call.
-    pub const MOST: usize = 500;
+/// A part of a bitmap: some bits to set.
+#[derive(Debug, PartialEq, Eq)]
+struct Mask {
+    /// The first word of the bitmap.
+    first: u64,
+    /// From there on.
+    words: Vec<u32>,
+}
 
+impl Mask {
+    const BITS: u64 = u32::BITS as u64;
+    /// Words without a bit in a mask: more of them cost more than another mask.
+    const MOST_EMPTY: u64 = 16;
+    const MOST_WORDS: u64 = 128;
+    /// Of a call, which takes well below a millisecond.
+    const MOST_OF_A_CALL: usize = 64;
+    const MOST_WORDS_OF_A_CALL: usize = 1_024;
+
+    /// The masks that set these bits.
+    fn all(mut bits: Vec<u64>) -> Vec<Self> {
+        bits.sort_unstable();
+        let mut masks: Vec<Self> = Vec::new();
+        for bit in bits {
+            let word = bit / Self::BITS;
+            let is_near = |mask: &Self| {
+                let end = mask.first + mask.words.len() as u64;
+                word < end + Self::MOST_EMPTY && word < mask.first + Self::MOST_WORDS
+            };
+            if !masks.last().is_some_and(is_near) {
+                masks.push(Self { first: word, words: Vec::new() });
+            }
+            if let Some(mask) = masks.last_mut() {
+                let at = usize::try_from(word - mask.first).unwrap_or_default();
+                if at >= mask.words.len() {
+                    mask.words.resize(at + 1, 0);
+                }
+                // The first ticket of a word is its highest bit.
+                mask.words[at] |= 1 << (Self::BITS - 1 - bit % Self::BITS);
+            }
+        }
+        masks
+    }
+
+    /// As many as fit in each call.
+    fn calls(masks: &[Self]) -> impl Iterator<Item = &[Self]> {
+        let mut rest = masks;
+        std::iter::from_fn(move || {
+            let mut words = 0;
+            let fits = |mask: &&Self| {
+                words += mask.words.len();
+                words <= Self::MOST_WORDS_OF_A_CALL
+            };
+            let some = rest.iter().take(Self::MOST_OF_A_CALL).take_while(fits).count();
+            let (call, behind) = rest.split_at(some);
+            rest = behind;
+            (!call.is_empty()).then_some(call)
+        })
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_be_bytes()).collect()
+    }
+}
+
+impl Polled {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.bits.len()
@@ -137,12 +198,12 @@ impl Queue {
 
     /// Visitors have polled whom this process knows in line. `false`: the slot is over, and so is
     /// the one after it, or Redis has lost it.
-    pub async fn mark_seen(&self, polled: &Polled) -> Result<bool, Error> {
+    pub async fn mark_seen(&self, polled: Polled) -> Result<bool, Error> {
         let SeenSlot { epoch, number, base, .. } = polled.slot;
-        for bits in polled.bits.chunks(Polled::MOST) {
+        for masks in Mask::calls(&Mask::all(polled.bits)) {
             let mut args = self.entity().args().with(&epoch.0[..]).with(number).with(base);
-            for bit in bits {
-                args.push("SET").push("u1").push(bit).push("1");
+            for mask in masks {
+                args.push(mask.first * u64::from(u32::BITS) / 8).push(mask.bytes());
             }
             let repeat = Repeat::IfUnknown;
             let mut reply = self.entity().ask(&scripts::MARK_SEEN, args, repeat).await?;
@@ -156,6 +217,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const SLOT: SeenSlot = SeenSlot {
@@ -172,6 +235,44 @@ mod tests {
         let seen = Seen::new(SLOT, 1_000, 1_010, vec![0b1000_0001, 0b0100_0000]);
         let has: Vec<_> = (990..1_030).filter(|ticket| seen.has(*ticket)).collect();
         assert_eq!(has, [1_000, 1_007, 1_009]);
+    }
+
+    /// The bits that masks set.
+    fn bits_of(masks: &[Mask]) -> Vec<u64> {
+        let words = masks.iter().flat_map(|mask| (mask.first..).zip(&mask.words));
+        let bits = words.flat_map(|(at, word)| {
+            (0..32).filter(move |bit| word & (1 << (31 - bit)) != 0).map(move |bit| 32 * at + bit)
+        });
+        bits.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn masks_set_the_bits_and_no_others(
+            bits in proptest::collection::btree_set(
+                prop_oneof![0..40_000u64, 10_000..10_400u64, Just((1 << 32) + 5)], 0..2_000,
+            )
+        ) {
+            let masks = Mask::all(bits.iter().rev().copied().collect());
+            prop_assert_eq!(bits_of(&masks), bits.into_iter().collect::<Vec<_>>());
+            prop_assert!(masks.iter().all(|mask| mask.words.len() <= 128));
+            let mut sent = Vec::new();
+            for call in Mask::calls(&masks) {
+                prop_assert!(call.len() <= 64);
+                prop_assert!(call.iter().map(|mask| mask.words.len()).sum::<usize>() <= 1_024);
+                sent.extend(call);
+            }
+            prop_assert!(sent.into_iter().eq(&masks));
+        }
+    }
+
+    #[test]
+    fn bits_that_are_close_together_are_one_mask() {
+        let masks = |bits: &[u64]| Mask::all(bits.to_vec()).len();
+        assert_eq!(masks(&[]), 0);
+        assert_eq!(masks(&[7, 7, 40, 8, 0]), 1);
+        assert_eq!(masks(&[0, 16 * 32]), 1);
+        assert_eq!(masks(&[0, 17 * 32]), 2);
     }
 
     #[test]

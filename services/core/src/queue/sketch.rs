@@ -1,5 +1,7 @@
 //! The line in outline, from which a process answers polls by itself.
 
+use std::time::Duration;
+
 use super::outlook::Outlook;
 use super::place::{Epoch, Place, Standing, Ticket, Wait};
 use super::{Queue, scripts};
@@ -33,6 +35,8 @@ pub struct Sketch {
 struct Outline {
     /// How many places there are.
     length: u64,
+    /// How long ago it was so.
+    age: Duration,
     /// Rank (0 = next) and ticket of some of them: the first, the last, and enough between.
     points: Vec<(u64, Ticket)>,
 }
@@ -70,6 +74,11 @@ impl Outline {
 }
 
 impl Sketch {
+    /// How long before the reading the line was so: another process had it made.
+    pub fn age(&self) -> Duration {
+        self.waiting.age.max(self.returned.age)
+    }
+
     /// The ticket at the head of the line.
     pub fn front(&self) -> Option<Ticket> {
         self.waiting.ends().map(|(first, _)| first)
@@ -128,11 +137,11 @@ impl Sketch {
 
 impl Queue {
     /// The line in outline. `heard`: visitors have polled and were answered without Redis since the
-    /// last call.
-    pub async fn sketch(&self, heard: bool) -> Result<Sketch, Error> {
+    /// last call. `oldest`: it may be one that was made for another process so long ago.
+    pub async fn sketch(&self, heard: bool, oldest: Duration) -> Result<Sketch, Error> {
         let mut heard = heard;
         for _ in 0..ATTEMPTS {
-            if let Some(sketch) = self.sketch_of_one_epoch(heard).await? {
+            if let Some(sketch) = self.sketch_of_one_epoch(heard, oldest).await? {
                 return Ok(sketch);
             }
             heard = false;
@@ -142,14 +151,18 @@ impl Queue {
     }
 
     /// `None` when the queue got a new epoch meanwhile.
-    async fn sketch_of_one_epoch(&self, heard: bool) -> Result<Option<Sketch>, Error> {
-        let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0).await?;
-        let Some(waiting) = self.rest(sketch.epoch, WAITING, sketch.waiting, next).await? else {
-            return Ok(None);
-        };
+    async fn sketch_of_one_epoch(
+        &self,
+        heard: bool,
+        oldest: Duration,
+    ) -> Result<Option<Sketch>, Error> {
+        let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0, oldest).await?;
+        let waiting = self.rest(sketch.epoch, WAITING, sketch.waiting, next, oldest).await?;
+        let Some(waiting) = waiting else { return Ok(None) };
         sketch.waiting = waiting;
         let from = has_returned.then_some(0);
-        let returned = self.rest(sketch.epoch, RETURNED, Outline::default(), from).await?;
+        let none = Outline::default();
+        let returned = self.rest(sketch.epoch, RETURNED, none, from, oldest).await?;
         Ok(returned.map(|returned| Sketch { returned, ..sketch }))
     }
 
@@ -160,13 +173,15 @@ impl Queue {
         line: u8,
         mut outline: Outline,
         mut from: Option<u64>,
+        oldest: Duration,
     ) -> Result<Option<Outline>, Error> {
         while let Some(rank) = from {
-            let Part { sketch, next, .. } = self.part(false, line, rank).await?;
+            let Part { sketch, next, .. } = self.part(false, line, rank, oldest).await?;
             if sketch.epoch != epoch {
                 return Ok(None);
             }
             outline.length = sketch.waiting.length;
+            outline.age = outline.age.max(sketch.waiting.age);
             let last = outline.points.last().copied();
             let is_behind = |(rank, ticket): &(u64, Ticket)| {
                 last.is_none_or(|last| *rank > last.0 && *ticket > last.1)
@@ -178,8 +193,15 @@ impl Queue {
     }
 
     /// One call.
-    async fn part(&self, heard: bool, line: u8, from: u64) -> Result<Part, Error> {
+    async fn part(
+        &self,
+        heard: bool,
+        line: u8,
+        from: u64,
+        oldest: Duration,
+    ) -> Result<Part, Error> {
         let args = self.entity().args().with(u8::from(heard)).with(line).with(from);
+        let args = args.with(u64::try_from(oldest.as_micros()).unwrap_or(u64::MAX));
         let mut reply = self.entity().ask(&scripts::SKETCH, args, Repeat::Never).await?;
         let epoch = Epoch(reply.exactly()?);
         let mut numbers = reply.packed()?;
@@ -187,6 +209,7 @@ impl Queue {
         let local_answers = numbers.count()? == 1;
         let check_in = numbers.count()? > 0;
         let has_returned = numbers.count()? > 0;
+        let age = Duration::from_micros(numbers.count()?);
         let length = numbers.count()?;
         let next = Some(numbers.count()?).filter(|rank| *rank > 0);
         let count = numbers.len() / 2;
@@ -200,7 +223,7 @@ impl Queue {
             slot,
             local_answers,
             check_in,
-            waiting: Outline { length, points },
+            waiting: Outline { length, age, points },
             returned: Outline::default(),
             outlook: Outlook::read(&mut reply)?,
         };
@@ -227,6 +250,7 @@ mod tests {
         ranks.extend((length > 64).then(|| length - 1));
         Outline {
             length,
+            age: Duration::ZERO,
             points: ranks.iter().map(|rank| (*rank, tickets[*rank as usize])).collect(),
         }
     }

@@ -19,7 +19,7 @@ pub const SUBSYSTEM: Subsystem = Subsystem {
         ("(id)*", |ids| ids.iter().all(|id| is_id(id))),
         ("(rule, value)*", |pairs| pairs.len() % 2 == 0),
         ("(epoch, how, tickets, (id)*)*", are_runs),
-        ("(operation, type, bit, value)*", are_bits),
+        ("(first, bits)*", are_masks),
     ],
     call_everything: |store| Box::pin(call_everything(store)),
 };
@@ -47,12 +47,12 @@ fn are_runs(mut rest: &[Vec<u8>]) -> bool {
 }
 
 /// What BITFIELD sets.
-fn are_bits(args: &[Vec<u8>]) -> bool {
-    let sets = |bit: &[Vec<u8>]| {
-        let text = |at: usize| std::str::from_utf8(&bit[at]).unwrap_or_default();
-        (text(0), text(1), text(3)) == ("SET", "u1", "1") && text(2).parse::<u64>().is_ok()
+fn are_masks(args: &[Vec<u8>]) -> bool {
+    let is_mask = |mask: &[Vec<u8>]| {
+        let first = std::str::from_utf8(&mask[0]).ok().and_then(|first| first.parse::<u64>().ok());
+        first.is_some_and(|first| first.is_multiple_of(4)) && mask[1].len().is_multiple_of(4)
     };
-    args.len().is_multiple_of(4) && args.chunks(4).all(sets)
+    args.len().is_multiple_of(2) && args.chunks(2).all(is_mask)
 }
 
 /// The identity of the n-th visitor.
@@ -92,7 +92,7 @@ async fn call_everything(store: &Store) {
     join_all((0..MANY).map(|n| queue.join(visitor(n)))).await;
     join_all((0..MANY).map(|_| queue.place(first))).await;
     join_all((0..MANY).map(|_| queue.heartbeat(first))).await;
-    queue.sketch(true).await.expect("a sketch");
+    queue.sketch(true, Duration::ZERO).await.expect("a sketch");
     let departures = queue.departures(None).await.expect("a reading");
     queue.departures(Some(departures.upto)).await.expect("a reading");
     let seen = queue.seen(0).await.expect("a reading").expect("a slot");
@@ -100,7 +100,7 @@ async fn call_everything(store: &Store) {
     for ticket in 2..MANY {
         assert!(polled.add(&seen, ticket));
     }
-    queue.mark_seen(&polled).await.expect("polled");
+    queue.mark_seen(polled).await.expect("polled");
     join_all((0..MANY).map(|_| queue.claim(first))).await;
     join_all((0..MANY).map(|_| queue.authorize(first, true))).await;
     let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));

@@ -70,11 +70,12 @@ pub struct Line {
     losses: AtomicU64,
 }
 
-/// A sketch, and when it was requested.
+/// A sketch, and since when it is known.
 pub struct SeenLine {
     /// What Redis returned.
     pub sketch: Sketch,
-    requested_at: Instant,
+    /// When it was requested, or made for another process before.
+    known_at: Instant,
     /// `None` without the rule.
     slot: Option<Arc<Slot>>,
     /// Made by the first request for it.
@@ -223,9 +224,9 @@ impl Line {
         self.seen.store(None);
     }
 
-    /// Takes a sketch that was requested at this time, unless all was lost since then.
-    fn put(&self, sketch: Sketch, slot: Option<Arc<Slot>>, requested_at: Instant, losses: u64) {
-        let seen = SeenLine { sketch, requested_at, slot, board: OnceLock::new() };
+    /// Takes a sketch that is known since this time, unless all was lost since its request.
+    fn put(&self, sketch: Sketch, slot: Option<Arc<Slot>>, known_at: Instant, losses: u64) {
+        let seen = SeenLine { sketch, known_at, slot, board: OnceLock::new() };
         self.seen.store(Some(Arc::new(seen)));
         if self.losses.load(Ordering::Acquire) != losses {
             self.seen.store(None);
@@ -253,7 +254,7 @@ impl Slot {
 impl SeenLine {
     /// How old it is: at most this long ago the line was so.
     pub fn age(&self) -> Duration {
-        self.requested_at.elapsed()
+        self.known_at.elapsed()
     }
 
     /// The board of this sketch, which the first call makes.

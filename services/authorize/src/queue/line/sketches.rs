@@ -14,6 +14,9 @@ use super::Slot;
 /// Between two readings of which tickets were seen. A visitor who was seen by another process
 /// polls again later than this.
 const SEEN_EVERY: Duration = Duration::from_secs(5);
+/// An outline of the line serves other processes, too. Until the next reading it is younger than
+/// [`FRESH`](super::FRESH).
+const SHARED_FOR: Duration = Duration::from_millis(700);
 
 /// Reads them.
 pub struct Sketches;
@@ -44,7 +47,10 @@ impl Refreshed for Sketches {
         let read = read(queue, heard).await;
         let is_read = read.is_ok();
         match read {
-            Ok((sketch, slot)) => line.put(sketch, slot, requested_at, losses),
+            Ok((sketch, slot)) => {
+                let at = requested_at.checked_sub(sketch.age()).unwrap_or(requested_at);
+                line.put(sketch, slot, at, losses);
+            }
             Err(error) => {
                 // The last one answers until it is too old. Redis being down is logged once, by the
                 // connection.
@@ -61,7 +67,7 @@ impl Refreshed for Sketches {
 /// those who poll again are reported again.
 pub async fn report_polls(queue: &QueueState) {
     for polled in queue.line.pending.take() {
-        if queue.queue.mark_seen(&polled).await != Ok(true) {
+        if queue.queue.mark_seen(polled).await != Ok(true) {
             queue.line.unmarked.store(true, Ordering::Release);
         }
     }
@@ -71,7 +77,7 @@ pub async fn report_polls(queue: &QueueState) {
 /// which tickets were seen in the present slot.
 async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slot>>), Error> {
     let line = &queue.line;
-    let sketch = queue.queue.sketch(heard).await?;
+    let sketch = queue.queue.sketch(heard, SHARED_FOR).await?;
     let (Some(front), true) = (sketch.front(), sketch.local_answers) else {
         return Ok((sketch, None));
     };

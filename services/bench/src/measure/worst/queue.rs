@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Departed, Health, Join, Override, PlaceId, PlaceRef, Polled, Promotion, Queue, Rules, State,
+    Departed, Health, Join, Override, PlaceId, PlaceRef, Promotion, Queue, Rules, State,
 };
 use anyhow::{Context as _, ensure};
 use futures_util::future::join_all;
@@ -121,17 +121,22 @@ impl Stand<Queue> {
             self.timed_all("heartbeat: 256 in line", heartbeats).await?;
         }
         for _ in 0..CALLS {
-            self.timed_parts("sketch: each of its calls", queue.sketch(true)).await?;
+            self.timed_parts("sketch: each of its calls", queue.sketch(true, Duration::ZERO))
+                .await?;
         }
         let seen = queue.seen(line[0].ticket).await?.context("a slot")?;
         let behind = &line[line.len() / 2..];
-        for first in 0..CALLS {
-            let mut polled = seen.polled();
-            for of in behind[first..].iter().step_by(behind.len() / Polled::MOST).take(Polled::MOST)
-            {
-                ensure!(polled.add(&seen, of.ticket), "it is behind the head of the line");
+        for (row, count, step) in [
+            ("mark_seen: 64 far apart", 64, behind.len() / 64),
+            ("mark_seen: each second of 32768", 16_384, 2),
+        ] {
+            for first in 0..CALLS {
+                let mut polled = seen.polled();
+                for of in behind[first..].iter().step_by(step).take(count) {
+                    ensure!(polled.add(&seen, of.ticket), "it is behind the head of the line");
+                }
+                self.timed(row, queue.mark_seen(polled)).await?;
             }
-            self.timed("mark_seen: 500 in line", queue.mark_seen(&polled)).await?;
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
             self.timed("evict", queue.evict(of.ticket)).await?;

@@ -302,7 +302,7 @@ impl<'a> QueueHistory<'a> {
 
     /// The line in outline. Each place of a short line is a point of it.
     async fn sketch(&mut self, heard: bool) -> Outcome {
-        let sketch = self.queue.sketch(heard).await?;
+        let sketch = self.queue.sketch(heard, Duration::ZERO).await?;
         let departures = self.queue.departures(self.departed).await?;
         let model = self.departed.and_then(|last| {
             let of_this_epoch = last.epoch == departures.upto.epoch;
@@ -345,7 +345,7 @@ impl<'a> QueueHistory<'a> {
         if polled.is_empty() {
             return Ok(());
         }
-        let marked = self.queue.mark_seen(&polled).await?;
+        let marked = self.queue.mark_seen(polled).await?;
         let model = self.epoch == Some(seen.slot.epoch) && self.model.mark_seen(*slot, &tickets);
         differ("mark_seen", &marked, &model)
     }
