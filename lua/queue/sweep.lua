@@ -140,7 +140,7 @@ end
 -- is looked at only where that bitmap has unset bits.
 local function skip_waiting(most)
   local head = tonumber(call('ZRANGE', WAITING, 0, 0, 'WITHSCORES')[2])
-  local upto = m.slot and math.max(m.young or 0, m.roll_top or -1) or -1
+  local upto = checked_upto()
   local at = math.max(m.walk_waiting or 0, (head or 0) - 1)
   if not head or at >= upto then return walked_to(WAITING, 'walk_waiting', 0, m.idle_ttl) end
 

@@ -50,6 +50,11 @@ local function unseen_in_ring(unknown, tickets, ring, oldest)
   return unknown
 end
 
+-- Places with a later ticket are present.
+local function checked_upto()
+  return m.slot and math.max(m.young or 0, m.roll_top or -1) or -1
+end
+
 -- For each of these places, whose tickets ascend: false when present (it has time left for its
 -- first poll, or was seen in a slot of the ring), else S_AWAY, or ABANDONED when it was never seen
 -- although no slot since its join is forgotten. Slots before the last check-in period do not count:
@@ -57,10 +62,10 @@ end
 local function absence(ids, tickets)
   local found, unknown, ring = {}, {}, read_ring()
   local roll_top = m.roll_top or -1
-  local checked_upto = m.slot and math.max(m.young or 0, roll_top) or -1
+  local upto = checked_upto()
   for i, ticket in ipairs(tickets) do
     found[i] = false
-    if ticket <= checked_upto then unknown[#unknown + 1] = i end
+    if ticket <= upto then unknown[#unknown + 1] = i end
   end
   if #unknown == 0 then return found end
   local oldest = math.max(0, m.slot - 4, m.roll_slot or 0)

@@ -121,8 +121,8 @@ async fn measure(
     let (first_round, window) = if settings.quick {
         (Duration::from_millis(200), window(settings))
     } else {
-        // Each admission reports each place once. The window begins in the middle of a slot, so that
-        // it has all first polls of the next one.
+        // Each admission reports each place once. The window begins in the middle of a slot, so it
+        // has all first polls of the next one.
         ((EVERY * u32::try_from(world.admissions().count())?).max(SLOT / 2), SLOT)
     };
     let redis = world.anteroom.deployment.redis.id().context("Redis runs")?;

@@ -1,8 +1,8 @@
 //! The waiting room: places, tickets, tokens, promotion.
 //!
 //! A [`Queue`] is one configured queue. Each of its methods is one script under `lua/queue/`, which
-//! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for
-//! operators, `revocations`, `sketch`, `departures` and `seen` for an admission that answers by itself.
+//! decides atomically: `visits` for visitors, `ticks` for the scheduler, `operate` for operators,
+//! `revocations`, `sketch`, `departures` and `seen` for an admission that answers by itself.
 
 mod address;
 mod assertion;

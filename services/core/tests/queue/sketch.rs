@@ -59,7 +59,7 @@ async fn an_outline_that_was_made_for_another_process_says_how_old_it_is() {
     world.pass(OLDEST + Duration::from_millis(1));
     tick(&queue).await;
     assert_eq!(read(OLDEST).await, (third, 197, 0));
-    // The store's clock leaps back, and queue time stands still.
+    // The store's clock leaps back, and queue time stops.
     queue.leave(places[3]).await.expect("a leave");
     world.set_now(world.now() - SECOND);
     let fourth = Some(places[4].ticket);
