@@ -18,15 +18,14 @@ local info = redis.pcall('INFO', 'server')
 local run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 local departed = m.departed or 0
 local since = tonumber(ARGV[2]) or departed
-local gone = {}
-if since < departed then
-  local from = '(' .. string.format('%d', since)
-  gone = call('ZRANGEBYSCORE', DEPARTURES, from, '+inf', 'LIMIT', 0, MOST)
+local upto, tickets = math.min(departed, since + MOST), {}
+local from = string.format('(%.0f', since)
+local gone = call('ZRANGEBYSCORE', DEPARTURES, from, upto, 'WITHSCORES', 'LIMIT', 0, MOST)
+for i = 1, #gone, 2 do
+  -- Each number is there, unless some are forgotten.
+  if tonumber(gone[i + 1]) ~= since + #tickets + 1 then break end
+  tickets[#tickets + 1] = tonumber(gone[i])
 end
-if #gone ~= math.min(departed - since, MOST) then
-  return { OK, m.epoch, run_id, departed, 0, 0, '' }
-end
-local upto, tickets = since + #gone, {}
-for i, ticket in ipairs(gone) do tickets[i] = tonumber(ticket) end
+if #tickets ~= upto - since then return { OK, m.epoch, run_id, departed, 0, 0, '' } end
 local packed = struct.pack('>' .. string.rep('d', #tickets), unpack(tickets))
 return { OK, m.epoch, run_id, upto, 1, upto < departed and 1 or 0, packed }

@@ -7,6 +7,8 @@ local function depart(tickets)
   if #tickets == 0 then return end
   write_even_if_full()
   local count, flat = call('HINCRBY', META, 'departed', #tickets), {}
+  -- Version 0.2.0 removes a queue without this key.
+  if count == #tickets then call('UNLINK', DEPARTURES) end
   for i, ticket in ipairs(tickets) do
     flat[2 * i - 1], flat[2 * i] = count - #tickets + i, ticket
   end

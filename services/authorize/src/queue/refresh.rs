@@ -16,8 +16,8 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// Something that is read again and again.
 pub trait Refreshed {
-    /// The time from one reading to the next: half as long as one may answer, so that one may come
-    /// late.
+    /// The time from one reading to the next: at most half as long as one may answer, so that the
+    /// next may come late.
     const EVERY: Duration;
     /// Readings go on for so long after the last request.
     const REST_AFTER: Duration;

@@ -63,7 +63,8 @@ impl Mask {
     const MOST_WORDS_OF_A_CALL: usize = 1_024;
 
     /// The masks that set these bits.
-    fn all(mut bits: Vec<u64>) -> Vec<Self> {
+    fn all(bits: &[u64]) -> Vec<Self> {
+        let mut bits = bits.to_vec();
         bits.sort_unstable();
         let mut masks: Vec<Self> = Vec::new();
         for bit in bits {
@@ -198,9 +199,9 @@ impl Queue {
 
     /// Visitors have polled whom this process knows in line. `false`: the slot is over, and so is
     /// the one after it, or Redis has lost it.
-    pub async fn mark_seen(&self, polled: Polled) -> Result<bool, Error> {
+    pub async fn mark_seen(&self, polled: &Polled) -> Result<bool, Error> {
         let SeenSlot { epoch, number, base, .. } = polled.slot;
-        for masks in Mask::calls(&Mask::all(polled.bits)) {
+        for masks in Mask::calls(&Mask::all(&polled.bits)) {
             let mut args = self.entity().args().with(&epoch.0[..]).with(number).with(base);
             for mask in masks {
                 args.push(mask.first * u64::from(u32::BITS) / 8).push(mask.bytes());
@@ -253,7 +254,7 @@ mod tests {
                 prop_oneof![0..40_000u64, 10_000..10_400u64, Just((1 << 32) + 5)], 0..2_000,
             )
         ) {
-            let masks = Mask::all(bits.iter().rev().copied().collect());
+            let masks = Mask::all(&bits.iter().rev().copied().collect::<Vec<_>>());
             prop_assert_eq!(bits_of(&masks), bits.into_iter().collect::<Vec<_>>());
             prop_assert!(masks.iter().all(|mask| mask.words.len() <= 128));
             let mut sent = Vec::new();
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn bits_that_are_close_together_are_one_mask() {
-        let masks = |bits: &[u64]| Mask::all(bits.to_vec()).len();
+        let masks = |bits: &[u64]| Mask::all(bits).len();
         assert_eq!(masks(&[]), 0);
         assert_eq!(masks(&[7, 7, 40, 8, 0]), 1);
         assert_eq!(masks(&[0, 16 * 32]), 1);

@@ -87,7 +87,7 @@ async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
             let seen = held.queue.seen(1).await.expect("a reading").expect("a slot");
             let mut polled = seen.polled();
             assert!(polled.add(&seen, place.ticket));
-            assert_eq!(held.queue.mark_seen(polled).await, Ok(true));
+            assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
             reported[of] = slot;
         } else if slot.is_none() || reported[of] != slot {
             reported[of] = held.queue.heartbeat(*place).await.expect("a heartbeat");
@@ -483,10 +483,10 @@ async fn visitors_are_marked_as_seen_in_the_present_slot_or_the_one_before() {
     let of_the_one_before = polled().await;
     new_slot(&held, opens).await;
     assert!(!read().await.has(marked.ticket));
-    assert_eq!(held.queue.mark_seen(of_two_before).await, Ok(false));
-    assert_eq!(held.queue.mark_seen(of_the_one_before).await, Ok(true));
+    assert_eq!(held.queue.mark_seen(&of_two_before).await, Ok(false));
+    assert_eq!(held.queue.mark_seen(&of_the_one_before).await, Ok(true));
     assert!(!read().await.has(marked.ticket), "it is of the slot before");
-    assert_eq!(held.queue.mark_seen(polled().await).await, Ok(true));
+    assert_eq!(held.queue.mark_seen(&polled().await).await, Ok(true));
     let seen = read().await;
     let has: Vec<_> = places.iter().map(|of| seen.has(of.ticket)).collect();
     assert_eq!(has, [true, true, false], "who opened the slot was seen before");
@@ -495,7 +495,7 @@ async fn visitors_are_marked_as_seen_in_the_present_slot_or_the_one_before() {
     held.queue.reset().await.expect("a reset");
     let again = join_many(&held.queue, 0..3).await;
     in_line(&held.queue, &again[..2]).await;
-    assert_eq!(held.queue.mark_seen(of_before).await, Ok(false));
+    assert_eq!(held.queue.mark_seen(&of_before).await, Ok(false));
 }
 
 #[tokio::test]
@@ -518,7 +518,19 @@ async fn no_bit_is_set_beyond_four_times_max_waiting() {
     assert!(!polled.add(&seen, near.ticket + 400), "it has the slot in its record");
     assert!(!polled.add(&seen, far.ticket) && !polled.add(&seen, near.ticket - 1));
     assert_eq!(polled.len(), 2);
-    assert_eq!(held.queue.mark_seen(polled).await, Ok(true));
+    assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
+}
+
+#[tokio::test]
+async fn what_a_queue_of_before_has_left_behind_is_no_departure() {
+    let held = BusyQueue::new(long_session()).await;
+    let place = join_many(&held.queue, 0..1).await[0];
+    let begin = held.queue.departures(None).await.expect("a reading").upto;
+    let left_behind = ["ZADD", "anteroom:v1:queue:{q}:departures", "7", "99"];
+    held.world.redis.run::<u64>(&left_behind).await;
+    held.queue.leave(place).await.expect("a leave");
+    let read = held.queue.departures(Some(begin)).await.expect("a reading");
+    assert_eq!(read.tickets, Some(vec![place.ticket]));
 }
 
 #[tokio::test]
@@ -537,11 +549,18 @@ async fn all_are_named_who_have_left_the_line() {
     let one = Departed { count: 1, ..begin.upto };
     assert_eq!(read(Some(one)).await.tickets, Some(vec![evicted]));
     assert_eq!(read(Some(two.upto)).await.tickets, Some(vec![]));
+    // Redis does not keep them for ever.
+    let keys = "anteroom:v1:queue:{q}:departures";
+    let forget = ["ZREMRANGEBYRANK", keys, "0", "0"];
+    held.world.redis.run::<u64>(&forget).await;
+    assert_eq!(read(Some(begin.upto)).await.tickets, None, "the first one is forgotten");
+    assert_eq!(read(Some(one)).await.tickets, Some(vec![evicted]));
     // More than fit in one call.
     for of in &places[100..1_300] {
         held.queue.leave(*of).await.expect("a leave");
     }
     let all = read(Some(two.upto)).await;
+    assert_eq!(read(Some(begin.upto)).await.tickets, None, "more than one call reads");
     let tickets: Vec<_> = places[100..1_300].iter().map(|of| of.ticket).collect();
     assert_eq!((all.upto.count, all.tickets), (1_202, Some(tickets)));
     // An end that is no departure from the line.

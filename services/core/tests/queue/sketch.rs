@@ -69,3 +69,28 @@ async fn an_outline_that_was_made_for_another_process_says_how_old_it_is() {
     join_each(&queue, 0..3).await;
     assert_eq!(read(OLDEST).await.1, 2);
 }
+
+#[tokio::test]
+async fn an_outline_is_read_also_while_redis_takes_no_writes() {
+    let (world, queue) = room(capacity(1)).await;
+    join_each(&queue, 0..100).await;
+    let replicas = ["CONFIG", "SET", "min-replicas-to-write", "1"];
+    world.redis.run::<()>(&replicas).await;
+    let sketch = queue.sketch(false, Duration::ZERO).await.expect("a sketch");
+    assert_eq!(sketch.waiting(), 99);
+}
+
+/// However long the line is, its parts begin at the same ranks: so few are kept.
+#[tokio::test]
+async fn lines_of_all_lengths_have_the_same_parts() {
+    let (world, queue) = room(capacity(1)).await;
+    let mut places = join_each(&queue, 0..520).await;
+    let mut most = 0u64;
+    while places.len() > 400 {
+        queue.leave(places.pop().expect("a place")).await.expect("a leave");
+        let sketch = queue.sketch(false, Duration::ZERO).await.expect("a sketch");
+        assert_eq!(sketch.points().last().map(|(rank, _)| rank), Some(places.len() as u64 - 1));
+        most = most.max(world.redis.run(&["HLEN", "anteroom:v1:queue:{q}:outlines"]).await);
+    }
+    assert_eq!(most, 2);
+}

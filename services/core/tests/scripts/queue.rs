@@ -100,7 +100,7 @@ async fn call_everything(store: &Store) {
     for ticket in 2..MANY {
         assert!(polled.add(&seen, ticket));
     }
-    queue.mark_seen(polled).await.expect("polled");
+    queue.mark_seen(&polled).await.expect("polled");
     join_all((0..MANY).map(|_| queue.claim(first))).await;
     join_all((0..MANY).map(|_| queue.authorize(first, true))).await;
     let (plain, renewing) = (queue.authorize(first, false), queue.authorize(first, true));

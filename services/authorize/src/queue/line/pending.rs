@@ -28,8 +28,37 @@ impl Pending {
         is_in_reach
     }
 
-    /// Takes all.
-    pub fn take(&self) -> Vec<Polled> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Takes all, to be sent one by one.
+    pub fn take(&self) -> Unsent<'_> {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Unsent { of: self, polled: std::mem::take(&mut *pending) }
+    }
+}
+
+/// What was taken and is not sent. It is put back when this is dropped: the task that sends is
+/// ended before the last requests are answered.
+pub struct Unsent<'a> {
+    of: &'a Pending,
+    polled: Vec<Polled>,
+}
+
+impl Unsent<'_> {
+    /// The next to be sent.
+    pub fn peek(&self) -> Option<&Polled> {
+        self.polled.last()
+    }
+
+    /// The next one is sent.
+    pub fn is_sent(&mut self) {
+        self.polled.pop();
+    }
+}
+
+impl Drop for Unsent<'_> {
+    fn drop(&mut self) {
+        let mut pending = self.of.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The newest are last, so that more can be added to them.
+        let newer = std::mem::replace(&mut *pending, std::mem::take(&mut self.polled));
+        pending.extend(newer);
     }
 }

@@ -16,7 +16,7 @@ use super::Slot;
 const SEEN_EVERY: Duration = Duration::from_secs(5);
 /// An outline of the line serves other processes, too. Until the next reading it is younger than
 /// [`FRESH`](super::FRESH).
-const SHARED_FOR: Duration = Duration::from_millis(700);
+const SHARED_FOR: Duration = Duration::from_millis(400);
 
 /// Reads them.
 pub struct Sketches;
@@ -66,10 +66,12 @@ impl Refreshed for Sketches {
 /// Reports who was answered without Redis since the last time. A failed report is not repeated:
 /// those who poll again are reported again.
 pub async fn report_polls(queue: &QueueState) {
-    for polled in queue.line.pending.take() {
+    let mut unsent = queue.line.pending.take();
+    while let Some(polled) = unsent.peek() {
         if queue.queue.mark_seen(polled).await != Ok(true) {
             queue.line.unmarked.store(true, Ordering::Release);
         }
+        unsent.is_sent();
     }
 }
 

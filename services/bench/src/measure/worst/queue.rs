@@ -135,7 +135,7 @@ impl Stand<Queue> {
                 for of in behind[first..].iter().step_by(step).take(count) {
                     ensure!(polled.add(&seen, of.ticket), "it is behind the head of the line");
                 }
-                self.timed(row, queue.mark_seen(polled)).await?;
+                self.timed(row, queue.mark_seen(&polled)).await?;
             }
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {

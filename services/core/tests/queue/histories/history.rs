@@ -345,7 +345,7 @@ impl<'a> QueueHistory<'a> {
         if polled.is_empty() {
             return Ok(());
         }
-        let marked = self.queue.mark_seen(polled).await?;
+        let marked = self.queue.mark_seen(&polled).await?;
         let model = self.epoch == Some(seen.slot.epoch) && self.model.mark_seen(*slot, &tickets);
         differ("mark_seen", &marked, &model)
     }
