@@ -12,12 +12,14 @@ pub async fn dump(redis: &Redis) -> Vec<Vec<u8>> {
     redis.run(&["EVAL", DUMP, "0"]).await
 }
 
-/// The lines of the one dump that are not in the other, readable.
+/// The lines of the one dump that are not in the other, readable. Outlines of the line are kept
+/// while it is read, whatever is requested.
 pub fn difference(before: &[Vec<u8>], after: &[Vec<u8>]) -> Vec<String> {
     let (before, after): (BTreeSet<_>, BTreeSet<_>) =
         (before.iter().collect(), after.iter().collect());
     let changed = before.symmetric_difference(&after);
-    changed.map(|line| line.escape_ascii().to_string()).collect()
+    let changed = changed.map(|line| line.escape_ascii().to_string());
+    changed.filter(|line| !line.contains(":outlines hash ")).collect()
 }
 
 /// One entry of the store's own log of commands: number, time, duration, words, client, its name.
