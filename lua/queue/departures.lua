@@ -5,8 +5,7 @@
 -- ARGV: now, since
 --       (since: how many had left at the last reading, empty: there was none)
 -- Reply: OK, epoch, run id of the server (empty: unknown), how many have left, as far as those
---        follow, whole (0: some since then are forgotten), more, their tickets (doubles); or
---        NO_RULES
+--        follow, whole (0: some since then are forgotten), more, and their tickets; or NO_RULES
 -- Codes: OK NO_RULES
 
 local MOST = 500
@@ -26,6 +25,5 @@ for i = 1, #gone, 2 do
   if tonumber(gone[i + 1]) ~= since + #tickets + 1 then break end
   tickets[#tickets + 1] = tonumber(gone[i])
 end
-if #tickets ~= upto - since then return { OK, m.epoch, run_id, departed, 0, 0, '' } end
-local packed = struct.pack('>' .. string.rep('d', #tickets), unpack(tickets))
-return { OK, m.epoch, run_id, upto, 1, upto < departed and 1 or 0, packed }
+if #tickets ~= upto - since then return { OK, m.epoch, run_id, departed, 0, 0 } end
+return { OK, m.epoch, run_id, upto, 1, upto < departed and 1 or 0, unpack(tickets) }

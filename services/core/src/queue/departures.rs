@@ -48,14 +48,12 @@ impl Queue {
             let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
             let upto = Departed { count: reply.count()?, epoch, server };
             let (is_whole, more) = (reply.count()? == 1, reply.count()? == 1);
-            let mut numbers = reply.packed()?;
-            let tickets = (0..numbers.len()).map(|_| numbers.count());
-            let tickets = tickets.collect::<Result<Vec<_>, _>>()?;
-            match &mut all {
-                Some(all) if is_whole && last.is_some_and(|last| last.leads_to(&upto)) => {
-                    all.extend(tickets);
-                }
-                all => *all = None,
+            if !(is_whole && last.is_some_and(|last| last.leads_to(&upto))) {
+                all = None;
+            }
+            while !reply.is_empty() {
+                let ticket = reply.count()?;
+                all.iter_mut().for_each(|all| all.push(ticket));
             }
             if !more {
                 return Ok(Departures { upto, tickets: all });

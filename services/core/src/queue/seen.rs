@@ -22,9 +22,9 @@ pub struct SeenSlot {
     /// Whether a check-in period opened it: who was not seen in it is not present.
     pub is_check_in: bool,
     /// The ticket of bit 0.
-    base: Ticket,
+    pub base: Ticket,
     /// How many bits it can have. Places behind that have the slot in their records.
-    reach: u64,
+    pub reach: u64,
 }
 
 /// The tickets that were seen in a slot.
@@ -120,19 +120,23 @@ impl Polled {
         self.bits.is_empty()
     }
 
-    /// One more, if it is of this slot, and in reach of its bits.
-    pub fn add(&mut self, seen: &Seen, ticket: Ticket) -> bool {
+    /// Whether they are of this slot.
+    pub fn are_of(&self, seen: &Seen) -> bool {
+        self.slot == seen.slot
+    }
+
+    /// One more, if it is in reach of the bits.
+    pub fn add(&mut self, ticket: Ticket) -> bool {
         let bit = ticket.checked_sub(self.slot.base).filter(|bit| *bit < self.slot.reach);
-        let bit = bit.filter(|_| self.slot == seen.slot);
         self.bits.extend(bit);
         bit.is_some()
     }
 }
 
 impl Seen {
-    /// Tickets that were seen in a slot, in the order of Redis' bitmaps: in each byte the first
-    /// ticket is the highest bit.
-    fn new(slot: SeenSlot, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
+    /// Tickets that were seen in a slot, from the first one to the last that was given. `bits` are
+    /// in the order of Redis' bitmaps: in each byte the first ticket is the highest bit.
+    pub fn new(slot: SeenSlot, first: Ticket, last: Ticket, mut bits: Vec<u8>) -> Self {
         let tickets = (last + 1).saturating_sub(first) + ROOM;
         bits.resize(usize::try_from(tickets.div_ceil(8)).unwrap_or_default().max(bits.len()), 0);
         Self { slot, first, bits: bits.into_iter().map(AtomicU8::new).collect() }

@@ -98,7 +98,7 @@ async fn call_everything(store: &Store) {
     let seen = queue.seen(0).await.expect("a reading").expect("a slot");
     let mut polled = seen.polled();
     for ticket in 2..MANY {
-        assert!(polled.add(&seen, ticket));
+        assert!(polled.add(ticket));
     }
     queue.mark_seen(&polled).await.expect("polled");
     join_all((0..MANY).map(|_| queue.claim(first))).await;

@@ -11,21 +11,16 @@ const MOST: usize = 1 << 16;
 pub struct Pending(Mutex<Vec<Polled>>);
 
 impl Pending {
-    /// One more in this slot. `false`: there are too many.
+    /// One more in this slot. `false`: there are too many, or it is out of reach of the bits.
     pub fn add(&self, seen: &Seen, ticket: Ticket) -> bool {
         let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if pending.iter().map(Polled::len).sum::<usize>() >= MOST {
             return false;
         }
-        if let Some(last) = pending.last_mut()
-            && last.add(seen, ticket)
-        {
-            return true;
+        if !pending.last().is_some_and(|last| last.are_of(seen)) {
+            pending.push(seen.polled());
         }
-        let mut polled = seen.polled();
-        let is_in_reach = polled.add(seen, ticket);
-        pending.push(polled);
-        is_in_reach
+        pending.last_mut().is_some_and(|last| last.add(ticket))
     }
 
     /// Takes all, to be sent one by one.
@@ -44,12 +39,12 @@ pub struct Unsent<'a> {
 
 impl Unsent<'_> {
     /// The next to be sent.
-    pub fn peek(&self) -> Option<&Polled> {
+    pub fn last(&self) -> Option<&Polled> {
         self.polled.last()
     }
 
     /// The next one is sent.
-    pub fn is_sent(&mut self) {
+    pub fn pop(&mut self) {
         self.polled.pop();
     }
 }
@@ -60,5 +55,59 @@ impl Drop for Unsent<'_> {
         // The newest are last, so that more can be added to them.
         let newer = std::mem::replace(&mut *pending, std::mem::take(&mut self.polled));
         pending.extend(newer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anteroom_core::queue::{Epoch, SeenSlot};
+
+    use super::*;
+
+    const REACH: u64 = 100;
+
+    fn seen(number: u64) -> Seen {
+        let (epoch, opened_at, base) = (Epoch([7; 8]), number + 1, 1_000);
+        let slot = SeenSlot { epoch, opened_at, number, is_check_in: false, base, reach: REACH };
+        Seen::new(slot, base, base + 2 * REACH, Vec::new())
+    }
+
+    /// How many are pending, slot by slot.
+    fn lengths(pending: Pending) -> Vec<usize> {
+        let pending = pending.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        pending.iter().map(Polled::len).collect()
+    }
+
+    #[test]
+    fn visitors_of_one_slot_are_together_and_those_out_of_reach_are_not_among_them() {
+        let (pending, slots) = (Pending::default(), [seen(1), seen(2)]);
+        for ticket in 1_000..1_010 {
+            assert!(pending.add(&slots[0], ticket));
+            assert!(!pending.add(&slots[0], ticket + REACH));
+        }
+        assert!(pending.add(&slots[1], 1_000));
+        assert_eq!(lengths(pending), [10, 1]);
+    }
+
+    #[test]
+    fn there_is_a_bound() {
+        let (pending, seen) = (Pending::default(), seen(1));
+        assert!((0..MOST).all(|_| pending.add(&seen, 1_000)));
+        assert!(!pending.add(&seen, 1_000));
+    }
+
+    #[test]
+    fn what_is_not_sent_is_put_back() {
+        let (pending, slots) = (Pending::default(), [seen(1), seen(2)]);
+        for (seen, tickets) in slots.iter().zip([1_000..1_003, 1_000..1_005]) {
+            assert!(tickets.into_iter().all(|ticket| pending.add(seen, ticket)));
+        }
+        let mut unsent = pending.take();
+        assert_eq!(unsent.last().map(Polled::len), Some(5));
+        unsent.pop();
+        assert!(pending.add(&slots[1], 1_000), "meanwhile");
+        drop(unsent);
+        assert!(pending.add(&slots[1], 1_001));
+        assert_eq!(lengths(pending), [3, 2]);
     }
 }

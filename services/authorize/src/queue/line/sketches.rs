@@ -67,11 +67,11 @@ impl Refreshed for Sketches {
 /// those who poll again are reported again.
 pub async fn report_polls(queue: &QueueState) {
     let mut unsent = queue.line.pending.take();
-    while let Some(polled) = unsent.peek() {
+    while let Some(polled) = unsent.last() {
         if queue.queue.mark_seen(polled).await != Ok(true) {
             queue.line.unmarked.store(true, Ordering::Release);
         }
-        unsent.is_sent();
+        unsent.pop();
     }
 }
 

@@ -340,7 +340,7 @@ impl<'a> QueueHistory<'a> {
         let mut polled = seen.polled();
         let places = whom.iter().filter_map(|(who, which)| self.ref_of(*who, *which));
         let tickets = places.filter(|of| of.epoch == seen.slot.epoch).map(|of| of.ticket);
-        let tickets: Vec<_> = tickets.filter(|ticket| polled.add(seen, *ticket)).collect();
+        let tickets: Vec<_> = tickets.filter(|ticket| polled.add(*ticket)).collect();
         differ("polled", &tickets.iter().all(|ticket| *ticket >= slot.1), &true)?;
         if polled.is_empty() {
             return Ok(());

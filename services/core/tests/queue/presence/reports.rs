@@ -27,7 +27,7 @@ async fn promise_05_visitors_who_are_answered_from_sketches_stay_for_an_hour() {
             // This one it knows in line.
             let seen = held.queue.seen(1).await.expect("a reading").expect("a slot");
             let mut polled = seen.polled();
-            assert!(polled.add(&seen, place.ticket));
+            assert!(polled.add(place.ticket));
             assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
             reported[of] = slot;
         } else if slot.is_none() || reported[of] != slot {
@@ -127,7 +127,7 @@ async fn visitors_are_marked_as_seen_in_the_present_slot_or_the_one_before() {
     let polled = async || {
         let seen = read().await;
         let mut polled = seen.polled();
-        assert!(polled.add(&seen, marked.ticket));
+        assert!(polled.add(marked.ticket));
         polled
     };
     new_slot(&held, opens).await;
@@ -167,9 +167,9 @@ async fn no_bit_is_set_beyond_four_times_max_waiting() {
     in_line(&held.queue, &[far]).await;
     let seen = held.queue.seen(1).await.expect("a reading").expect("a slot");
     let mut polled = seen.polled();
-    assert!(polled.add(&seen, near.ticket) && polled.add(&seen, near.ticket + 399));
-    assert!(!polled.add(&seen, near.ticket + 400), "it has the slot in its record");
-    assert!(!polled.add(&seen, far.ticket) && !polled.add(&seen, near.ticket - 1));
+    assert!(polled.add(near.ticket) && polled.add(near.ticket + 399));
+    assert!(!polled.add(near.ticket + 400), "it has the slot in its record");
+    assert!(!polled.add(far.ticket) && !polled.add(near.ticket - 1));
     assert_eq!(polled.len(), 2);
     assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
 }
