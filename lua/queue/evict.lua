@@ -1,7 +1,7 @@
 -- queue.evict: removes a place by its ticket, whatever its status. A ready one's share of the
 -- rate comes back like that of a turn given up.
--- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place held
---       log inspected
+-- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place
+--       take_out held log inspected
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} revoked departures
 --       joined_from per_address
 -- ARGV: now, ticket
@@ -38,7 +38,7 @@ elseif set ~= AWAY then
   m.dropped = (m.dropped or 0) + 1
   depart({ ticket })
 end
-call('ZREM', set, id)
+take_out(set, { id })
 call('HDEL', HELD, id)
 end_place(id, ticket, reason or EVICTED)
 write_gone_reasons()

@@ -202,6 +202,8 @@ end
 m.ticket = last_ticket
 clear_ended()
 if #at_once > 0 then
+  -- These never were in it.
+  call('HINCRBY', META, 'taken_out', #at_once)
   admit(at_once, tickets)
   record(#at_once)
   write_log()

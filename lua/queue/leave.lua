@@ -1,6 +1,6 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once;
 -- with local_answers, that of a session a moment later.
--- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place
+-- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place take_out
 --       joined_at held log outcomes visit
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked departures
 --       joined_from per_address
@@ -39,9 +39,7 @@ each_visit(true, function(status, detail, id, ticket, since)
   end_place(id, ticket, reason)
   answer(OK, reason, 0)
 end)
-for set, ids in pairs(leaving) do
-  if #ids > 0 then call('ZREM', set, unpack(ids)) end
-end
+for set, ids in pairs(leaving) do take_out(set, ids) end
 if #left > 0 then call('HDEL', HELD, unpack(left)) end
 write_gone_reasons()
 revoke(ended, tickets)

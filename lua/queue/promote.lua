@@ -1,8 +1,8 @@
 -- queue.promote: one tick: queue time moves on, and the head of the line becomes ready as far as
 -- capacity, rate and pace allow. At most 100 heads are looked at; `more` says that another call
 -- would promote more.
--- Uses: lib/store lib/entity meta state withheld rules gone_reasons addresses end_place joined_at
---       join_times held log health pace slices ring presence absent turns adaptive
+-- Uses: lib/store lib/entity meta state withheld rules gone_reasons addresses end_place take_out
+--       joined_at join_times held log health pace slices ring presence absent turns adaptive
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals
@@ -156,9 +156,7 @@ do
   end
 end
 
-for set, ids in pairs(out) do
-  if #ids > 0 then call('ZREM', set, unpack(ids)) end
-end
+for set, ids in pairs(out) do take_out(set, ids) end
 go_away(away, away_tickets)
 abandon(dropped, dropped_tickets)
 write_gone_reasons()

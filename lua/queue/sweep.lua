@@ -1,8 +1,8 @@
 -- queue.sweep: clears away what has ended: turns not claimed, sessions over, places unseen,
 -- abandoned ones, old reasons. Each part is bounded; `more`: another call would find more that has
 -- ended, or more places unseen, or a walk through the line is late.
--- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place held log ring
---       presence absent
+-- Uses: lib/store lib/entity meta withheld revoked gone_reasons addresses end_place take_out held
+--       log ring presence absent
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now
@@ -104,7 +104,7 @@ local function end_away()
       gone[#gone + 1], of[#of + 1] = ids[i], tickets[i]
     end
   end
-  if #gone > 0 then call('ZREM', AWAY, unpack(gone)) end
+  take_out(AWAY, gone)
   abandon(gone, of)
   ended = #gone
 end
@@ -121,7 +121,7 @@ local function skip_absent(set, ids, tickets)
       to[1][#to[1] + 1], to[2][#to[2] + 1] = ids[i], tickets[i]
     end
   end
-  if #out > 0 then call('ZREM', set, unpack(out)) end
+  take_out(set, out)
   go_away(unpack(skipped))
   abandon(unpack(dropped))
   away, abandoned = away + #skipped[1], abandoned + #dropped[1]

@@ -31,8 +31,6 @@ fn rules() -> Rules {
 const MARGIN: Duration = Duration::from_secs(15);
 /// No answer is from a reading of the line that is older.
 const FRESH: Duration = Duration::from_secs(2);
-/// Two times `idle_ttl`: the previous release does not name the places that leave the line.
-const UNNAMED: Duration = Duration::from_secs(120);
 /// A visitor is inactive after `idle_ttl` and a slot.
 const INACTIVE: Duration = Duration::from_secs(75);
 
@@ -218,7 +216,7 @@ async fn ends_of_the_previous_release_show(room: &mut Room, mut leaving: Vec<Cal
                 break;
             }
             assert!(matches!(place.shown, Shown::Waiting { .. }), "{place:?}");
-            assert!(ended.elapsed() < UNNAMED + MARGIN, "{place:?}");
+            assert!(ended.elapsed() < FRESH + MARGIN, "{place:?}");
             room.round().await;
         }
     }

@@ -24,12 +24,14 @@ pub struct Departed {
     /// The server, by the first bytes of its run id. Another one may lack the last writes. `None`
     /// if INFO is refused or has no run id.
     pub server: Option<u64>,
+    /// Changes when a version takes places out of the line that does not name them: 0.2.0.
+    pub uncounted: i64,
 }
 
 impl Departed {
     /// Whether the later number counts on from this one.
     fn leads_to(&self, later: &Self) -> bool {
-        self.server.is_some() && (self.epoch, self.server) == (later.epoch, later.server)
+        self.server.is_some() && Self { count: self.count, ..*later } == *self
     }
 }
 
@@ -46,7 +48,8 @@ impl Queue {
             let run_id = reply.bytes()?;
             let server = run_id.get(..16).and_then(|id| std::str::from_utf8(id).ok());
             let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
-            let upto = Departed { count: reply.count()?, epoch, server };
+            let uncounted = reply.integer()?;
+            let upto = Departed { count: reply.count()?, epoch, server, uncounted };
             let (is_whole, more) = (reply.count()? == 1, reply.count()? == 1);
             if !(is_whole && last.is_some_and(|last| last.leads_to(&upto))) {
                 all = None;

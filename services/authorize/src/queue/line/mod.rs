@@ -15,7 +15,7 @@
 //! A place that was seen in the slot before is not inactive in this one. So it is in line unless a
 //! call ended it, and behind each sketch the places are read that have left the line. Then the poll
 //! is only marked ([`Pending`]), which costs Redis a fraction of a report. Version 0.2.0 names no
-//! such places, so one of [`REPORTED_AGAIN`] visitors is reported in each slot all the same.
+//! such places. When it took any out of the line, each place is reported again.
 
 mod pending;
 mod reported;
@@ -41,8 +41,6 @@ use super::refresh::InUse;
 pub(super) const FRESH: Duration = Duration::from_secs(2);
 /// The greatest age of a sketch that the board shows.
 const SHOWN_FOR: Duration = Duration::from_secs(5);
-/// In each slot one of so many visitors is reported, whatever is known of it.
-const REPORTED_AGAIN: u64 = 8;
 /// How long a request for the board waits for the first sketch, while Redis answers.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -245,9 +243,8 @@ impl Slot {
     /// Whether the place cannot have become inactive since it was seen.
     fn knows_present(&self, ticket: Ticket) -> bool {
         // In a check-in period all must be seen once more.
-        let is_due = (ticket + self.seen.slot.number).is_multiple_of(REPORTED_AGAIN);
-        let is_plain = !is_due && !self.seen.slot.is_check_in;
-        is_plain && self.before.as_ref().is_some_and(|before| before.has(ticket))
+        let was_seen = self.before.as_ref().is_some_and(|before| before.has(ticket));
+        was_seen && !self.seen.slot.is_check_in
     }
 }
 

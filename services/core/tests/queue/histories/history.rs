@@ -310,6 +310,7 @@ impl<'a> QueueHistory<'a> {
         });
         differ("departures", &departures.tickets, &model)?;
         self.departed = Some(departures.upto);
+        differ("departures: uncounted", &departures.upto.uncounted, &0)?;
         let (slot, check_in, places) = self.model.sketch(self.world.now(), heard);
         differ("sketch: slot", &sketch.slot.unwrap_or(0), &slot)?;
         differ("sketch: check-in period", &sketch.check_in, &check_in)?;

@@ -16,6 +16,22 @@ async fn what_a_queue_of_before_has_left_behind_is_no_departure() {
     assert_eq!(read.tickets, Some(vec![place.ticket]));
 }
 
+/// So does version 0.2.0, which names no places.
+#[tokio::test]
+async fn a_place_that_was_taken_out_without_a_name_shows_once() {
+    let held = BusyQueue::new(long_session()).await;
+    let places = join_many(&held.queue, 0..3).await;
+    let read = async |since| held.queue.departures(Some(since)).await.expect("a reading");
+    let begin = held.queue.departures(None).await.expect("a reading").upto;
+    let ticket = places[0].ticket.to_string();
+    let take_out = ["ZREMRANGEBYSCORE", "anteroom:v1:queue:{q}:waiting", &ticket, &ticket];
+    assert_eq!(held.world.redis.run::<u64>(&take_out).await, 1);
+    let then = read(begin).await;
+    assert_eq!(then.tickets, None);
+    held.queue.leave(places[1]).await.expect("a leave");
+    assert_eq!(read(then.upto).await.tickets, Some(vec![places[1].ticket]));
+}
+
 #[tokio::test]
 async fn all_are_named_who_have_left_the_line() {
     let held = BusyQueue::new(long_session()).await;
