@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// Something that is read again and again.
 pub trait Refreshed {
-    /// The time from one reading to the next: at most half as long as one may answer, so that the
+    /// From the time when it was so to the next reading: at most half as long as one may answer, so that the
     /// next may come late.
     const EVERY: Duration;
     /// Readings go on for so long after the last request.
@@ -33,8 +33,8 @@ pub trait Refreshed {
     /// There will be no reading for a while: nothing is answered from the last one.
     fn lose(queue: &QueueState);
 
-    /// Reads. Returns whether that succeeded.
-    fn read(queue: &QueueState) -> impl Future<Output = bool> + Send;
+    /// Reads. Returns how old it was before that, for another process, or `None` if it failed.
+    fn read(queue: &QueueState) -> impl Future<Output = Option<Duration>> + Send;
 }
 
 /// Reads of one queue until `find` has it no longer.
@@ -54,7 +54,9 @@ pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
             let _ = tokio::time::timeout(RULE_EVERY, R::in_use(&queue).until_noted()).await;
             continue;
         }
-        let pause = if R::read(&queue).await { R::EVERY } else { AGAIN };
+        // What was made for another process is read again when that one reads: so for all of them
+        // it is made once.
+        let pause = R::read(&queue).await.map_or(AGAIN, |age| R::EVERY.saturating_sub(age));
         tokio::time::sleep_until((now + pause).into()).await;
     }
 }

@@ -23,18 +23,18 @@ impl Refreshed for Revoked {
         queue.active_cache.lose_reading();
     }
 
-    async fn read(queue: &QueueState) -> bool {
+    async fn read(queue: &QueueState) -> Option<Duration> {
         let now = Instant::now();
         match queue.queue.revocations(queue.active_cache.version()).await {
             Ok(read) => {
                 queue.active_cache.read(now, &read);
-                true
+                Some(Duration::ZERO)
             }
             Err(error) => {
                 queue.active_cache.lose_reading();
                 // Redis being down is logged once, by the connection.
                 tracing::debug!(queue = queue.name(), %error, "no revocations");
-                false
+                None
             }
         }
     }

@@ -121,9 +121,10 @@ async fn measure(
     let (first_round, window) = if settings.quick {
         (Duration::from_millis(200), window(settings))
     } else {
-        // Each admission reports each place once. The window begins in the middle of a slot, so it
-        // has all first polls of the next one.
-        ((EVERY * u32::try_from(world.admissions().count())?).max(SLOT / 2), SLOT)
+        // The window begins in the middle of a slot, so it has all first polls of the next one.
+        // Before it, of several admissions each has to see each visitor once.
+        let slots = if world.admissions().count() == 1 { 1 } else { 3 };
+        (slots * SLOT / 2, SLOT)
     };
     let redis = world.anteroom.deployment.redis.id().context("Redis runs")?;
     let idle = Duration::from_secs(5).min(window);

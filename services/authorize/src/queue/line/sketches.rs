@@ -14,9 +14,9 @@ use super::Slot;
 /// Between two readings of which tickets were seen. A visitor who was seen by another process
 /// polls again later than this.
 const SEEN_EVERY: Duration = Duration::from_secs(5);
-/// An outline of the line serves other processes, too. Until the next reading it is younger than
-/// [`FRESH`](super::FRESH).
-const SHARED_FOR: Duration = Duration::from_millis(400);
+/// An outline of the line serves other processes, too. More than half of the time between two
+/// readings, so that of two processes one takes that of the other.
+const SHARED_FOR: Duration = Duration::from_millis(600);
 
 /// Reads them.
 pub struct Sketches;
@@ -37,29 +37,30 @@ impl Refreshed for Sketches {
         queue.line.lose();
     }
 
-    async fn read(queue: &QueueState) -> bool {
+    async fn read(queue: &QueueState) -> Option<Duration> {
         let line = &queue.line;
         report_polls(queue).await;
         let requested_at = Instant::now();
         let losses = line.losses.load(Ordering::Acquire);
         // A report that fails is not repeated: it would be of a time long ago.
         let heard = line.polled.swap(false, Ordering::Relaxed);
-        let read = read(queue, heard).await;
-        let is_read = read.is_ok();
-        match read {
+        let age = match read(queue, heard).await {
             Ok((sketch, slot)) => {
-                let at = requested_at.checked_sub(sketch.age()).unwrap_or(requested_at);
-                line.put(sketch, slot, at, losses);
+                let age = sketch.age();
+                let known_at = requested_at.checked_sub(age).unwrap_or(requested_at);
+                line.put(sketch, slot, known_at, losses);
+                Some(age)
             }
             Err(error) => {
                 // The last one answers until it is too old. Redis being down is logged once, by the
                 // connection.
                 tracing::debug!(queue = queue.name(), %error, "no sketch");
+                None
             }
-        }
-        line.failed.store(!is_read, Ordering::Relaxed);
+        };
+        line.failed.store(age.is_none(), Ordering::Relaxed);
         line.read.notify_waiters();
-        is_read
+        age
     }
 }
 
