@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use futures_util::future::try_join_all;
+use rand::seq::SliceRandom as _;
 use tokio::{net::TcpStream, time::Instant};
 
 use crate::{
@@ -63,7 +64,9 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let mut rows: Vec<Row> = Vec::new();
     for queue in [LOCAL, EXACT] {
         let places = world.fill(queue, waiting).await?;
-        let tokens = world.tokens(queue, &places, WAITING);
+        let mut tokens = world.tokens(queue, &places, WAITING);
+        // The next poll is after a random time, so they are soon in no order.
+        tokens.shuffle(&mut rand::rng());
         let path = format!("/v1/queues/{queue}/token");
         let requests: Arc<[_]> = tokens.iter().map(|token| with_token(&path, token)).collect();
         for (name, _, admissions) in SYSTEMS.into_iter().filter(|system| system.1 == queue) {

@@ -1,32 +1,62 @@
-//! Visitors who have polled in a slot, and who are to be reported within a second, all in one call.
+//! Visitors who have polled in a slot, and who are to be reported together.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Polled, Seen, Ticket};
 
-/// More visitors are reported one by one, so that the memory is bounded.
-const MOST: usize = 1 << 16;
+/// The first of them is reported after so long, at most a third of a slot. The more are reported
+/// together, the closer are their bits, and the less each costs Redis.
+const TOGETHER: Duration = Duration::from_secs(5);
+/// So many are reported at once.
+const MANY: usize = 1 << 18;
+/// More are reported one by one, so that the memory is bounded.
+const MOST: usize = 1 << 19;
 
 #[derive(Default)]
-pub struct Pending(Mutex<Vec<Polled>>);
+pub struct Pending(Mutex<Polls>);
+
+#[derive(Default)]
+struct Polls {
+    /// Slot by slot.
+    polled: Vec<Polled>,
+    /// When the first of them polled.
+    since: Option<Instant>,
+}
+
+impl Polls {
+    fn count(&self) -> usize {
+        self.polled.iter().map(Polled::len).sum()
+    }
+}
 
 impl Pending {
     /// One more in this slot. `false`: there are too many, or it is out of reach of the bits.
     pub fn add(&self, seen: &Seen, ticket: Ticket) -> bool {
-        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pending.iter().map(Polled::len).sum::<usize>() >= MOST {
+        let mut polls = self.polls();
+        if polls.count() >= MOST {
             return false;
         }
-        if !pending.last().is_some_and(|last| last.are_of(seen)) {
-            pending.push(seen.polled());
+        if !polls.polled.last().is_some_and(|last| last.are_of(seen)) {
+            polls.polled.push(seen.polled());
         }
-        pending.last_mut().is_some_and(|last| last.add(ticket))
+        polls.since.get_or_insert_with(Instant::now);
+        polls.polled.last_mut().is_some_and(|last| last.add(ticket))
+    }
+
+    /// Whether it is time to report them.
+    pub fn are_due(&self) -> bool {
+        let polls = self.polls();
+        polls.since.is_some_and(|since| since.elapsed() >= TOGETHER) || polls.count() >= MANY
     }
 
     /// Takes all, to be sent one by one.
     pub fn take(&self) -> Unsent<'_> {
-        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Unsent { of: self, polled: std::mem::take(&mut *pending) }
+        Unsent { of: self, polls: std::mem::take(&mut *self.polls()) }
+    }
+
+    fn polls(&self) -> MutexGuard<'_, Polls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -34,27 +64,30 @@ impl Pending {
 /// ended before the last requests are answered.
 pub struct Unsent<'a> {
     of: &'a Pending,
-    polled: Vec<Polled>,
+    polls: Polls,
 }
 
 impl Unsent<'_> {
     /// The next to be sent.
     pub fn last(&self) -> Option<&Polled> {
-        self.polled.last()
+        self.polls.polled.last()
     }
 
     /// The next one is sent.
     pub fn pop(&mut self) {
-        self.polled.pop();
+        self.polls.polled.pop();
     }
 }
 
 impl Drop for Unsent<'_> {
     fn drop(&mut self) {
-        let mut pending = self.of.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.polls.polled.is_empty() {
+            return;
+        }
+        let mut polls = self.of.polls();
         // The newest are last, so that more can be added to them.
-        let newer = std::mem::replace(&mut *pending, std::mem::take(&mut self.polled));
-        pending.extend(newer);
+        let newer = std::mem::replace(&mut *polls, std::mem::take(&mut self.polls));
+        polls.polled.extend(newer.polled);
     }
 }
 
@@ -73,9 +106,8 @@ mod tests {
     }
 
     /// How many are pending, slot by slot.
-    fn lengths(pending: Pending) -> Vec<usize> {
-        let pending = pending.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        pending.iter().map(Polled::len).collect()
+    fn lengths(pending: &Pending) -> Vec<usize> {
+        pending.polls().polled.iter().map(Polled::len).collect()
     }
 
     #[test]
@@ -86,13 +118,16 @@ mod tests {
             assert!(!pending.add(&slots[0], ticket + REACH));
         }
         assert!(pending.add(&slots[1], 1_000));
-        assert_eq!(lengths(pending), [10, 1]);
+        assert_eq!(lengths(&pending), [10, 1]);
     }
 
     #[test]
     fn there_is_a_bound() {
         let (pending, seen) = (Pending::default(), seen(1));
-        assert!((0..MOST).all(|_| pending.add(&seen, 1_000)));
+        assert!((1..MANY).all(|_| pending.add(&seen, 1_000)));
+        assert!(!pending.are_due());
+        assert!((MANY..=MOST).all(|_| pending.add(&seen, 1_000)));
+        assert!(pending.are_due());
         assert!(!pending.add(&seen, 1_000));
     }
 
@@ -108,6 +143,9 @@ mod tests {
         assert!(pending.add(&slots[1], 1_000), "meanwhile");
         drop(unsent);
         assert!(pending.add(&slots[1], 1_001));
-        assert_eq!(lengths(pending), [3, 2]);
+        let since = pending.polls().since;
+        drop(pending.take());
+        assert_eq!(pending.polls().since, since, "they are due no later");
+        assert_eq!(lengths(&pending), [3, 2]);
     }
 }

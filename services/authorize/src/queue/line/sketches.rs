@@ -39,7 +39,9 @@ impl Refreshed for Sketches {
 
     async fn read(queue: &QueueState) -> Option<Duration> {
         let line = &queue.line;
-        report_polls(queue).await;
+        if line.pending.are_due() {
+            report_polls(queue).await;
+        }
         let requested_at = Instant::now();
         let losses = line.losses.load(Ordering::Acquire);
         // A report that fails is not repeated: it would be of a time long ago.
