@@ -4,8 +4,8 @@
 -- KEYS: meta waiting departures
 -- ARGV: now, since
 --       (since: how many had left at the last reading, empty: there was none)
--- Reply: OK, epoch, run id of the server (empty: unknown), uncounted, how many have left, as far
---        as those follow, whole (0: some since then are forgotten), more, and their tickets; or
+-- Reply: OK, epoch, replication id (empty: unknown), uncounted, how many have left, as far as
+--        those follow, whole (0: some since then are forgotten), more, and their tickets; or
 --        NO_RULES
 --        (uncounted: a number that changes when a version takes places out that names none)
 -- Codes: OK NO_RULES
@@ -14,9 +14,10 @@ local MOST = 500
 
 if not load_meta({ 'departed', 'ticket', 'taken_out' }) then return { NO_RULES } end
 read_clock()
--- Another server may lack the last writes: after a restart, or as the replica that took over.
-local info = redis.pcall('INFO', 'server')
-local run_id = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+-- A replica that took over, and a server that has started again, may lack the last writes. Each has
+-- another replication id.
+local info = redis.pcall('INFO', 'replication')
+local server = type(info) == 'string' and string.match(info, 'master_replid:(%x+)') or ''
 -- Each ticket is in line, or was taken out.
 local uncounted = (m.ticket or 0) - call('ZCARD', WAITING) - (m.taken_out or 0)
 local departed = m.departed or 0
@@ -29,6 +30,6 @@ for i = 1, #gone, 2 do
   if tonumber(gone[i + 1]) ~= since + #tickets + 1 then break end
   tickets[#tickets + 1] = tonumber(gone[i])
 end
-if #tickets ~= upto - since then return { OK, m.epoch, run_id, uncounted, departed, 0, 0 } end
+if #tickets ~= upto - since then return { OK, m.epoch, server, uncounted, departed, 0, 0 } end
 local more = upto < departed and 1 or 0
-return { OK, m.epoch, run_id, uncounted, upto, 1, more, unpack(tickets) }
+return { OK, m.epoch, server, uncounted, upto, 1, more, unpack(tickets) }

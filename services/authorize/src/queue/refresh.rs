@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 
 /// Something that is read again and again.
 pub trait Refreshed {
-    /// From the time when it was so to the next reading: at most half as long as one may answer, so that the
+    /// The time from one reading to the next: at most half as long as one may answer, so that the
     /// next may come late.
     const EVERY: Duration;
     /// Readings go on for so long after the last request.
@@ -33,8 +33,8 @@ pub trait Refreshed {
     /// There will be no reading for a while: nothing is answered from the last one.
     fn lose(queue: &QueueState);
 
-    /// Reads. Returns how old it was before that, for another process, or `None` if it failed.
-    fn read(queue: &QueueState) -> impl Future<Output = Option<Duration>> + Send;
+    /// Reads. Returns since when it is known, by this process or another, or `None` if it failed.
+    fn read(queue: &QueueState) -> impl Future<Output = Option<Instant>> + Send;
 }
 
 /// Reads of one queue until `find` has it no longer.
@@ -56,8 +56,8 @@ pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
         }
         // What was made for another process is read again when that one reads: so for all of them
         // it is made once.
-        let pause = R::read(&queue).await.map_or(AGAIN, |age| R::EVERY.saturating_sub(age));
-        tokio::time::sleep_until((now + pause).into()).await;
+        let next = R::read(&queue).await.map_or(now + AGAIN, |known_at| known_at + R::EVERY);
+        tokio::time::sleep_until(next.into()).await;
     }
 }
 

@@ -23,12 +23,12 @@ impl Refreshed for Revoked {
         queue.active_cache.lose_reading();
     }
 
-    async fn read(queue: &QueueState) -> Option<Duration> {
+    async fn read(queue: &QueueState) -> Option<Instant> {
         let now = Instant::now();
         match queue.queue.revocations(queue.active_cache.version()).await {
             Ok(read) => {
                 queue.active_cache.read(now, &read);
-                Some(Duration::ZERO)
+                Some(now)
             }
             Err(error) => {
                 queue.active_cache.lose_reading();

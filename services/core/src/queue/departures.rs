@@ -21,17 +21,23 @@ pub struct Departed {
     pub count: u64,
     /// The epoch of their tickets.
     pub epoch: Epoch,
-    /// The server, by the first bytes of its run id. Another one may lack the last writes. `None`
-    /// if INFO is refused or has no run id.
+    /// The server, by the first bytes of its replication id. Another one may lack the last writes.
+    /// `None` if INFO is refused or has none.
     pub server: Option<u64>,
     /// Changes when a version takes places out of the line that does not name them: 0.2.0.
     pub uncounted: i64,
 }
 
 impl Departed {
-    /// Whether the later number counts on from this one.
+    /// Whether the later number is of the same data.
+    pub fn is_before(&self, later: &Self) -> bool {
+        let of_same_server = self.server.is_some() && self.server == later.server;
+        of_same_server && self.epoch == later.epoch && self.count <= later.count
+    }
+
+    /// Whether all who have left between the two can be named.
     fn leads_to(&self, later: &Self) -> bool {
-        self.server.is_some() && Self { count: self.count, ..*later } == *self
+        self.is_before(later) && self.uncounted == later.uncounted
     }
 }
 
@@ -45,8 +51,8 @@ impl Queue {
             let args = self.entity().args().with(count);
             let mut reply = self.entity().ask(&scripts::DEPARTURES, args, Repeat::Never).await?;
             let epoch = Epoch(reply.exactly()?);
-            let run_id = reply.bytes()?;
-            let server = run_id.get(..16).and_then(|id| std::str::from_utf8(id).ok());
+            let server = reply.bytes()?;
+            let server = server.get(..16).and_then(|id| std::str::from_utf8(id).ok());
             let server = server.and_then(|id| u64::from_str_radix(id, 16).ok());
             let uncounted = reply.integer()?;
             let upto = Departed { count: reply.count()?, epoch, server, uncounted };

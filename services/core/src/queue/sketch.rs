@@ -10,6 +10,9 @@ use crate::store::{Error, Repeat};
 /// A queue that gets a new epoch so often while it is read is not read.
 const ATTEMPTS: usize = 3;
 
+/// The parts of an outline are made within this time.
+const APART: Duration = Duration::from_millis(100);
+
 /// Which line the script reads.
 const WAITING: u8 = 0;
 const RETURNED: u8 = 1;
@@ -157,6 +160,8 @@ impl Queue {
         oldest: Duration,
     ) -> Result<Option<Sketch>, Error> {
         let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0, oldest).await?;
+        // So that all parts are made again at the same time.
+        let oldest = oldest.min(sketch.age() + APART);
         let waiting = self.rest(sketch.epoch, WAITING, sketch.waiting, next, oldest).await?;
         let Some(waiting) = waiting else { return Ok(None) };
         sketch.waiting = waiting;

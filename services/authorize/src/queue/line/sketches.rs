@@ -37,7 +37,7 @@ impl Refreshed for Sketches {
         queue.line.lose();
     }
 
-    async fn read(queue: &QueueState) -> Option<Duration> {
+    async fn read(queue: &QueueState) -> Option<Instant> {
         let line = &queue.line;
         if line.pending.are_due() {
             report_polls(queue).await;
@@ -46,12 +46,11 @@ impl Refreshed for Sketches {
         let losses = line.losses.load(Ordering::Acquire);
         // A report that fails is not repeated: it would be of a time long ago.
         let heard = line.polled.swap(false, Ordering::Relaxed);
-        let age = match read(queue, heard).await {
+        let known_at = match read(queue, heard).await {
             Ok((sketch, slot)) => {
-                let age = sketch.age();
-                let known_at = requested_at.checked_sub(age).unwrap_or(requested_at);
+                let known_at = requested_at.checked_sub(sketch.age()).unwrap_or(requested_at);
                 line.put(sketch, slot, known_at, losses);
-                Some(age)
+                Some(known_at)
             }
             Err(error) => {
                 // The last one answers until it is too old. Redis being down is logged once, by the
@@ -60,9 +59,9 @@ impl Refreshed for Sketches {
                 None
             }
         };
-        line.failed.store(age.is_none(), Ordering::Relaxed);
+        line.failed.store(known_at.is_none(), Ordering::Relaxed);
         line.read.notify_waiters();
-        age
+        known_at
     }
 }
 
@@ -90,10 +89,10 @@ async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slo
     let Departures { upto, tickets } = queue.queue.departures(since).await?;
     match tickets {
         Some(tickets) => tickets.iter().for_each(|ticket| line.forget(*ticket)),
-        None => {
-            line.unnamed.fetch_add(1, Ordering::AcqRel);
-            line.unmarked.store(true, Ordering::Release);
-        }
+        None => _ = line.unnamed.fetch_add(1, Ordering::AcqRel),
+    }
+    if !since.is_some_and(|since| since.is_before(&upto)) {
+        line.unmarked.store(true, Ordering::Release);
     }
     line.departed.store(Some(Arc::new(upto)));
     if upto.server.is_none() {

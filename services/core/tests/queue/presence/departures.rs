@@ -28,6 +28,7 @@ async fn a_place_that_was_taken_out_without_a_name_shows_once() {
     assert_eq!(held.world.redis.run::<u64>(&take_out).await, 1);
     let then = read(begin).await;
     assert_eq!(then.tickets, None);
+    assert!(begin.is_before(&then.upto), "nothing else is in doubt");
     held.queue.leave(places[1]).await.expect("a leave");
     assert_eq!(read(then.upto).await.tickets, Some(vec![places[1].ticket]));
 }
@@ -73,6 +74,13 @@ async fn all_are_named_who_have_left_the_line() {
     ] {
         assert_eq!(read(Some(other)).await.tickets, None, "{other:?}");
     }
+    // The server was a replica meanwhile.
+    for of in [["127.0.0.1", "1"], ["NO", "ONE"]] {
+        held.world.redis.run::<String>(&["REPLICAOF", of[0], of[1]]).await;
+    }
+    let again = read(Some(all.upto)).await;
+    assert_eq!(again.tickets, None, "another one may have answered");
+    assert!(!all.upto.is_before(&again.upto));
     held.queue.reset().await.expect("a reset");
-    assert_eq!(read(Some(all.upto)).await.tickets, None, "tickets of another epoch");
+    assert_eq!(read(Some(again.upto)).await.tickets, None, "tickets of another epoch");
 }
