@@ -96,6 +96,7 @@ async fn polls_of_a_waiting_visitor_need_no_redis() {
     }
 }
 
+const MARK_SEEN: &str = "queue.mark_seen";
 const LOOKS: &str = "anteroom_queue_looks_total{queue=\":name\"}";
 
 #[tokio::test]
@@ -220,18 +221,17 @@ async fn promise_05_visitors_who_poll_stay_in_line() {
     // Longer than idle_ttl and a slot.
     polls(80).await;
     let reports = calls(&room.anteroom.admission, "queue.heartbeat").await - reports;
-    let bulk = calls(&room.anteroom.admission, "queue.mark_seen").await;
+    let bulk = calls(&room.anteroom.admission, MARK_SEEN).await;
     assert!(reports < 10, "two visitors in six slots, of which each is reported in one: {reports}");
     assert!(bulk >= 2, "{bulk} calls");
     let state = room.get("/v1/queues/:name").send().await.is(200).json();
     assert_eq!(state["depth"], 3, "none is inactive: {state}");
 }
 
-#[tokio::test]
-async fn promise_05_a_process_that_ends_reports_all_polls_that_it_has_answered() {
-    let mut room = Room::start_with(LINE, &[]).await;
-    let tokens = line(&room, 8).await;
-    let poll_all = async |room: &Room| {
+/// Visitors have polled who are to be reported by their bits: their tickets.
+async fn polls_to_be_reported(room: &Room) -> Vec<u64> {
+    let tokens = line(room, 8).await;
+    let poll_all = async || {
         let mut tickets = Vec::new();
         for token in &tokens[3..] {
             tickets.extend(poll(room, token).await.is(200).json()["ticket"].as_u64());
@@ -239,32 +239,60 @@ async fn promise_05_a_process_that_ends_reports_all_polls_that_it_has_answered()
         tickets
     };
     until("visitors are reported by their bits", PATIENCE, async || {
-        poll_all(&room).await;
-        calls(&room.anteroom.admission, "queue.mark_seen").await > 0
+        poll_all().await;
+        calls(&room.anteroom.admission, MARK_SEEN).await > 0
     })
     .await;
-    let slot = meta(&room, "slot").await;
+    let slot = meta(room, "slot").await;
     let readings = Cell::new(calls(&room.anteroom.admission, "queue.seen").await);
     until("the process knows of a new slot", PATIENCE, async || {
-        poll_all(&room).await;
+        poll_all().await;
         let now = calls(&room.anteroom.admission, "queue.seen").await;
-        let is_new = meta(&room, "slot").await > slot;
+        let is_new = meta(room, "slot").await > slot;
         if !is_new {
             readings.set(now);
         }
         is_new && now > readings.get()
     })
     .await;
-    let tickets = poll_all(&room).await;
+    poll_all().await
+}
+
+/// Whether a bit of each of these tickets is set in this slot.
+async fn were_seen(room: &Room, tickets: &[u64], slot: u64, base: u64) -> bool {
+    let key = format!("anteroom:v1:queue:{{concert}}:seen:{}", slot % 5);
+    let mut all = true;
+    for ticket in tickets {
+        let get = ["GETBIT", &key, &(ticket - base).to_string()];
+        all &= room.anteroom.deployment.redis.run::<bool>(&get).await;
+    }
+    all
+}
+
+#[tokio::test]
+async fn promise_05_a_process_that_ends_reports_all_polls_that_it_has_answered() {
+    let mut room = Room::start_with(LINE, &[]).await;
+    let tickets = polls_to_be_reported(&room).await;
     room.anteroom.admission.process.term();
     room.anteroom.admission.process.exit(PATIENCE).await;
     let (slot, base) = (meta(&room, "slot").await, meta(&room, "base").await);
-    let key = format!("anteroom:v1:queue:{{concert}}:seen:{}", slot % 5);
-    for ticket in tickets {
-        let bit = (ticket - base).to_string();
-        let redis = &room.anteroom.deployment.redis;
-        assert!(redis.run::<bool>(&["GETBIT", &key, &bit]).await, "{ticket} polled in {slot}");
-    }
+    assert!(were_seen(&room, &tickets, slot, base).await, "{tickets:?} polled in {slot}");
+}
+
+#[tokio::test]
+async fn promise_05_polls_that_redis_could_not_take_are_reported_later() {
+    let room = Room::start_with(LINE, &[]).await;
+    let tickets = polls_to_be_reported(&room).await;
+    let (slot, base) = (meta(&room, "slot").await, meta(&room, "base").await);
+    let redis = &room.anteroom.deployment.redis;
+    // A replica takes no writes.
+    redis.run::<()>(&["REPLICAOF", "127.0.0.1", "1"]).await;
+    let failed = "anteroom_operations_total{operation=\"queue.mark_seen\",outcome=\"unavailable\"}";
+    room.anteroom.admission.until_metric(failed, |count| count > Some(0.0)).await;
+    assert!(!were_seen(&room, &tickets, slot, base).await);
+    redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    until("they are reported", PATIENCE, async || were_seen(&room, &tickets, slot, base).await)
+        .await;
 }
 
 /// A number of the queue in Redis.
@@ -361,23 +389,29 @@ async fn a_visitor_who_was_seen_by_one_process_needs_no_report_by_another() {
     for process in [one, &other] {
         becomes_local_at(process, &room, token).await;
     }
-    // In each slot of 15 s one process reports the visitor; the other one knows that 5 s later.
-    until("the report is known", Duration::from_secs(120), async || {
-        let known = redis_items(one).await;
-        until("a new slot", PATIENCE, async || {
-            poll(&room, token).await.is(200);
-            redis_items(one).await > known
-        })
-        .await;
-        let reported = Instant::now();
-        while reported.elapsed() < Duration::from_secs(7) {
-            // It goes on reading the line, and this visitor does not poll it.
+    let reports = async |process| redis_items(process).await + calls(process, MARK_SEEN).await;
+    // It goes on reading the line, and this visitor does not poll it.
+    let goes_on = async || {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(7) {
             room.call_at(&other.url("public"), Method::GET, "/v1/queues/:name/board").send().await;
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        let before = redis_items(&other).await;
+    };
+    // In each slot of 15 s one process reports the visitor; the other one knows that 5 s later.
+    until("the report is known", Duration::from_secs(240), async || {
+        let known = reports(one).await;
+        until("a new slot", PATIENCE, async || {
+            poll(&room, token).await.is(200);
+            reports(one).await > known
+        })
+        .await;
+        goes_on().await;
+        let before = reports(&other).await;
         poll_at(&other, &room, token).await.is(200);
-        redis_items(&other).await == before
+        // It would report the visitor within 6 s.
+        goes_on().await;
+        reports(&other).await == before
     })
     .await;
 }

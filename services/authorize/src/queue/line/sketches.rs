@@ -65,13 +65,17 @@ impl Refreshed for Sketches {
     }
 }
 
-/// Reports who was answered without Redis since the last time. A failed report is not repeated:
-/// those who poll again are reported again.
+/// Reports who was answered without Redis since the last time. What Redis does not take because it
+/// fails is reported later: those visitors may not poll again in this slot.
 pub async fn report_polls(queue: &QueueState) {
     let mut unsent = queue.line.pending.take();
     while let Some(polled) = unsent.last() {
-        if queue.queue.mark_seen(polled).await != Ok(true) {
+        let marked = queue.queue.mark_seen(polled).await;
+        if marked != Ok(true) {
             queue.line.unmarked.store(true, Ordering::Release);
+        }
+        if marked.is_err() {
+            return;
         }
         unsent.pop();
     }
