@@ -1,7 +1,7 @@
 -- queue.leave: gives up a place in line or a turn, or finishes a session. The slot is free at once;
 -- with local_answers, that of a session a moment later.
--- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place take_out
---       joined_at held log outcomes visit
+-- Uses: lib/store lib/entity meta withheld revoked departures gone_reasons addresses end_place
+--       take_out joined_at held log outcomes visit
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks revoked departures
 --       joined_from per_address
 -- ARGV: now, (epoch, how, tickets, (id)*)*

@@ -40,84 +40,17 @@ pub struct Seen {
 #[derive(Debug)]
 pub struct Polled {
     slot: SeenSlot,
-    /// The bits of the tickets.
-    bits: Vec<u64>,
-}
-
-/// A part of a bitmap: some bits to set.
-#[derive(Debug, PartialEq, Eq)]
-struct Mask {
-    /// The first word of the bitmap.
-    first: u64,
-    /// From there on.
-    words: Vec<u32>,
-}
-
-impl Mask {
-    const BITS: u64 = u32::BITS as u64;
-    /// Words without a bit in a mask: more of them cost more than another mask.
-    const MOST_EMPTY: u64 = 16;
-    const MOST_WORDS: u64 = 128;
-    /// Of a call, which takes well below a millisecond.
-    const MOST_OF_A_CALL: usize = 64;
-    const MOST_WORDS_OF_A_CALL: usize = 1_024;
-
-    /// The masks that set these bits.
-    fn all(bits: &[u64]) -> Vec<Self> {
-        let mut bits = bits.to_vec();
-        bits.sort_unstable();
-        let mut masks: Vec<Self> = Vec::new();
-        for bit in bits {
-            let word = bit / Self::BITS;
-            let is_near = |mask: &Self| {
-                let end = mask.first + mask.words.len() as u64;
-                word < end + Self::MOST_EMPTY && word < mask.first + Self::MOST_WORDS
-            };
-            if !masks.last().is_some_and(is_near) {
-                masks.push(Self { first: word, words: Vec::new() });
-            }
-            if let Some(mask) = masks.last_mut() {
-                let at = usize::try_from(word - mask.first).unwrap_or_default();
-                if at >= mask.words.len() {
-                    mask.words.resize(at + 1, 0);
-                }
-                // The first ticket of a word is its highest bit.
-                mask.words[at] |= 1 << (Self::BITS - 1 - bit % Self::BITS);
-            }
-        }
-        masks
-    }
-
-    /// As many as fit in each call.
-    fn calls(masks: &[Self]) -> impl Iterator<Item = &[Self]> {
-        let mut rest = masks;
-        std::iter::from_fn(move || {
-            let mut words = 0;
-            let fits = |mask: &&Self| {
-                words += mask.words.len();
-                words <= Self::MOST_WORDS_OF_A_CALL
-            };
-            let some = rest.iter().take(Self::MOST_OF_A_CALL).take_while(fits).count();
-            let (call, behind) = rest.split_at(some);
-            rest = behind;
-            (!call.is_empty()).then_some(call)
-        })
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        self.words.iter().flat_map(|word| word.to_be_bytes()).collect()
-    }
+    /// Their bits, up to the last one.
+    bits: Vec<u8>,
 }
 
 impl Polled {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.bits.len()
-    }
+    /// As many bytes of the bits are sent in one call, which takes well below a millisecond.
+    const PART: usize = 256 * 1024;
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.bits.is_empty()
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.bits.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
     /// Whether they are of this slot.
@@ -128,9 +61,26 @@ impl Polled {
     /// One more, if it is in reach of the bits.
     pub fn add(&mut self, ticket: Ticket) -> bool {
         let bit = ticket.checked_sub(self.slot.base).filter(|bit| *bit < self.slot.reach);
-        self.bits.extend(bit);
-        bit.is_some()
+        let Some((byte, bit)) = bit.and_then(place_of) else { return false };
+        if byte >= self.bits.len() {
+            self.bits.resize(byte + 1, 0);
+        }
+        self.bits[byte] |= bit;
+        true
     }
+
+    /// Where a part of the bits begins in the bitmap, and that part. Together they have all bits.
+    fn parts(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.bits.chunks(Self::PART).enumerate().filter_map(|(n, part)| {
+            let empty = part.iter().position(|byte| *byte != 0)?;
+            Some((n * Self::PART + empty, &part[empty..]))
+        })
+    }
+}
+
+/// The byte of a bitmap that has this bit, and the bit in it, in the order of Redis.
+fn place_of(bit: u64) -> Option<(usize, u8)> {
+    Some((usize::try_from(bit / 8).ok()?, 0x80 >> (bit % 8)))
 }
 
 impl Seen {
@@ -166,8 +116,8 @@ impl Seen {
     }
 
     fn bit(&self, ticket: Ticket) -> Option<(&AtomicU8, u8)> {
-        let at = ticket.checked_sub(self.first)?;
-        Some((self.bits.get(usize::try_from(at / 8).ok()?)?, 0x80 >> (at % 8)))
+        let (byte, bit) = place_of(ticket.checked_sub(self.first)?)?;
+        Some((self.bits.get(byte)?, bit))
     }
 }
 
@@ -205,11 +155,9 @@ impl Queue {
     /// the one after it, or Redis has lost it.
     pub async fn mark_seen(&self, polled: &Polled) -> Result<bool, Error> {
         let SeenSlot { epoch, number, base, .. } = polled.slot;
-        for masks in Mask::calls(&Mask::all(&polled.bits)) {
-            let mut args = self.entity().args().with(&epoch.0[..]).with(number).with(base);
-            for mask in masks {
-                args.push(mask.first * u64::from(u32::BITS) / 8).push(mask.bytes());
-            }
+        for (first, part) in polled.parts() {
+            let args = self.entity().args().with(&epoch.0[..]).with(number).with(base);
+            let args = args.with(first).with(part);
             let repeat = Repeat::IfUnknown;
             let mut reply = self.entity().ask(&scripts::MARK_SEEN, args, repeat).await?;
             if reply.count()? == 0 {
@@ -242,42 +190,30 @@ mod tests {
         assert_eq!(has, [1_000, 1_007, 1_009]);
     }
 
-    /// The bits that masks set.
-    fn bits_of(masks: &[Mask]) -> Vec<u64> {
-        let words = masks.iter().flat_map(|mask| (mask.first..).zip(&mask.words));
-        let bits = words.flat_map(|(at, word)| {
-            (0..32).filter(move |bit| word & (1 << (31 - bit)) != 0).map(move |bit| 32 * at + bit)
-        });
-        bits.collect()
-    }
-
     proptest! {
         #[test]
-        fn masks_set_the_bits_and_no_others(
-            bits in proptest::collection::btree_set(
-                prop_oneof![0..40_000u64, 10_000..10_400u64, Just((1 << 32) + 5)], 0..2_000,
+        fn parts_have_all_bits_and_no_others(
+            tickets in proptest::collection::btree_set(
+                prop_oneof![1_000..1_300_u64, 1_000..6_000_000_u64], 0..100,
             )
         ) {
-            let masks = Mask::all(&bits.iter().rev().copied().collect::<Vec<_>>());
-            prop_assert_eq!(bits_of(&masks), bits.into_iter().collect::<Vec<_>>());
-            prop_assert!(masks.iter().all(|mask| mask.words.len() <= 128));
-            let mut sent = Vec::new();
-            for call in Mask::calls(&masks) {
-                prop_assert!(call.len() <= 64);
-                prop_assert!(call.iter().map(|mask| mask.words.len()).sum::<usize>() <= 1_024);
-                sent.extend(call);
+            let slot = SeenSlot { reach: 5_000_000, ..SLOT };
+            let mut polled = Polled { slot, bits: Vec::new() };
+            let added: Vec<_> = tickets.iter().copied().filter(|ticket| polled.add(*ticket)).collect();
+            let in_reach: Vec<_> = tickets.range(..5_001_000).copied().collect();
+            prop_assert_eq!(&added, &in_reach);
+            prop_assert_eq!(polled.count(), in_reach.len());
+            let mut bits = Vec::new();
+            for (first, part) in polled.parts() {
+                prop_assert!(part.len() <= Polled::PART && part[0] != 0);
+                bits.resize(first, 0);
+                bits.extend(part);
             }
-            prop_assert!(sent.into_iter().eq(&masks));
+            let set: usize = bits.iter().map(|byte| byte.count_ones() as usize).sum();
+            prop_assert_eq!(set, in_reach.len());
+            let seen = Seen::new(slot, slot.base, slot.base, bits);
+            prop_assert!(in_reach.iter().all(|ticket| seen.has(*ticket)));
         }
-    }
-
-    #[test]
-    fn bits_that_are_close_together_are_one_mask() {
-        let masks = |bits: &[u64]| Mask::all(bits).len();
-        assert_eq!(masks(&[]), 0);
-        assert_eq!(masks(&[7, 7, 40, 8, 0]), 1);
-        assert_eq!(masks(&[0, 16 * 32]), 1);
-        assert_eq!(masks(&[0, 17 * 32]), 2);
     }
 
     #[test]

@@ -5,13 +5,9 @@ use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Polled, Seen, Ticket};
 
-/// The first of them is reported after so long, at most a third of a slot. The more are reported
-/// together, the closer are their bits, and the less each costs Redis.
+/// The first of them is reported after so long, at most a third of a slot. With many in line a
+/// report is long, however few it has.
 const TOGETHER: Duration = Duration::from_secs(5);
-/// So many are reported at once.
-const MANY: usize = 1 << 18;
-/// More are reported one by one, so that the memory is bounded.
-const MOST: usize = 1 << 19;
 
 #[derive(Default)]
 pub struct Pending(Mutex<Polls>);
@@ -24,19 +20,10 @@ struct Polls {
     since: Option<Instant>,
 }
 
-impl Polls {
-    fn count(&self) -> usize {
-        self.polled.iter().map(Polled::len).sum()
-    }
-}
-
 impl Pending {
-    /// One more in this slot. `false`: there are too many, or it is out of reach of the bits.
+    /// One more in this slot. `false`: it is out of reach of the bits.
     pub fn add(&self, seen: &Seen, ticket: Ticket) -> bool {
         let mut polls = self.polls();
-        if polls.count() >= MOST {
-            return false;
-        }
         if !polls.polled.last().is_some_and(|last| last.are_of(seen)) {
             polls.polled.push(seen.polled());
         }
@@ -46,8 +33,7 @@ impl Pending {
 
     /// Whether it is time to report them.
     pub fn are_due(&self) -> bool {
-        let polls = self.polls();
-        polls.since.is_some_and(|since| since.elapsed() >= TOGETHER) || polls.count() >= MANY
+        self.polls().since.is_some_and(|since| since.elapsed() >= TOGETHER)
     }
 
     /// Takes all, to be sent one by one.
@@ -107,7 +93,7 @@ mod tests {
 
     /// How many are pending, slot by slot.
     fn lengths(pending: &Pending) -> Vec<usize> {
-        pending.polls().polled.iter().map(Polled::len).collect()
+        pending.polls().polled.iter().map(Polled::count).collect()
     }
 
     #[test]
@@ -122,23 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound() {
-        let (pending, seen) = (Pending::default(), seen(1));
-        assert!((1..MANY).all(|_| pending.add(&seen, 1_000)));
-        assert!(!pending.are_due());
-        assert!((MANY..=MOST).all(|_| pending.add(&seen, 1_000)));
-        assert!(pending.are_due());
-        assert!(!pending.add(&seen, 1_000));
-    }
-
-    #[test]
     fn what_is_not_sent_is_put_back() {
         let (pending, slots) = (Pending::default(), [seen(1), seen(2)]);
         for (seen, tickets) in slots.iter().zip([1_000..1_003, 1_000..1_005]) {
             assert!(tickets.into_iter().all(|ticket| pending.add(seen, ticket)));
         }
         let mut unsent = pending.take();
-        assert_eq!(unsent.last().map(Polled::len), Some(5));
+        assert_eq!(unsent.last().map(Polled::count), Some(5));
         unsent.pop();
         assert!(pending.add(&slots[1], 1_000), "meanwhile");
         drop(unsent);

@@ -343,7 +343,7 @@ impl<'a> QueueHistory<'a> {
         let tickets = places.filter(|of| of.epoch == seen.slot.epoch).map(|of| of.ticket);
         let tickets: Vec<_> = tickets.filter(|ticket| polled.add(*ticket)).collect();
         differ("polled", &tickets.iter().all(|ticket| *ticket >= slot.1), &true)?;
-        if polled.is_empty() {
+        if tickets.is_empty() {
             return Ok(());
         }
         let marked = self.queue.mark_seen(&polled).await?;

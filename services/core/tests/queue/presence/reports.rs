@@ -170,6 +170,6 @@ async fn no_bit_is_set_beyond_four_times_max_waiting() {
     assert!(polled.add(near.ticket) && polled.add(near.ticket + 399));
     assert!(!polled.add(near.ticket + 400), "it has the slot in its record");
     assert!(!polled.add(far.ticket) && !polled.add(near.ticket - 1));
-    assert_eq!(polled.len(), 2);
+    assert_eq!(polled.count(), 2);
     assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
 }
