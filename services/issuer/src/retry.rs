@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use anteroom_core::store::{Error, Store};
+use anteroom_core::store::{Error, Refused, Store};
 use rand::Rng as _;
 use tokio::time::sleep;
 
@@ -26,7 +26,7 @@ where
         let error = match call().await {
             Ok(answer) => return Ok(answer),
             Err(error) if matches!(error, Error::Reply { .. }) => return Err(error),
-            Err(error) if lacks_permission(store, &error) => return Err(error),
+            Err(error) if forbidden(store, &error).is_some() => return Err(error),
             Err(error) => error,
         };
         tokio::select! {
@@ -37,9 +37,10 @@ where
     }
 }
 
-/// Whether Redis forbids the call for good. While the connection is up, its next probe decides.
-pub fn lacks_permission(store: &Store, error: &Error) -> bool {
-    matches!(error, Error::Forbidden(_)) && !store.is_up()
+/// What Redis forbids for good, if that failed the call. While the connection is up, its next probe
+/// decides.
+pub fn forbidden(store: &Store, error: &Error) -> Option<Refused> {
+    matches!(error, Error::Forbidden(_)).then(|| store.forbidden())?
 }
 
 /// Between half of the pause and all of it, so that those who pause together do not return

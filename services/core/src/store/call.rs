@@ -107,6 +107,14 @@ impl Store {
         Refused(self.0.shared.forbidden_at_start().await)
     }
 
+    /// What the server forbids this process for good; `None` while a connection is in place.
+    pub fn forbidden(&self) -> Option<Refused> {
+        match self.0.shared.error() {
+            Error::Forbidden(missing) if !self.is_up() => Some(Refused(missing)),
+            _ => None,
+        }
+    }
+
     /// Listens to this channel, on a connection of its own, until the subscription is dropped. Must
     /// be called inside a Tokio runtime.
     pub fn subscribe(&self, channel: impl Into<String>) -> Subscription {

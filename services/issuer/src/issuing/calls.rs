@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use anteroom_core::event::Event;
-use anteroom_core::store::{Error, Refused};
+use anteroom_core::store::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::retry::{lacks_permission, retry};
+use crate::retry::{forbidden, retry};
 use crate::shared::Shared;
 
 /// The calls of one event.
@@ -40,11 +40,9 @@ impl Calls {
             }
             Err(error) => {
                 self.shared.operations.record(false);
-                if let Error::Forbidden(missing) = error
-                    && lacks_permission(&self.shared.store, error)
-                {
+                if let Some(refused) = forbidden(&self.shared.store, error) {
                     // The first one is enough.
-                    let _ = self.shared.refused.set(Refused(missing.clone()));
+                    let _ = self.shared.refused.set(refused);
                 }
                 if self.shared.store.is_up() && !self.fails.swap(true, Relaxed) {
                     tracing::warn!(event, call, kind = error.kind(), %error, "a Redis call fails");
