@@ -7,7 +7,7 @@
 -- Reply: OK, epoch, replication id (empty: unknown), uncounted, how many have left, as far as
 --        those follow, whole (0: some since then are forgotten), more, and their tickets; or
 --        NO_RULES
---        (uncounted: a number that changes when a version takes places out that names none)
+--        (uncounted: changes when version 0.2.0, which names no places, takes one out)
 -- Codes: OK NO_RULES
 
 local MOST = 500

@@ -202,7 +202,7 @@ end
 m.ticket = last_ticket
 clear_ended()
 if #at_once > 0 then
-  -- These never were in it.
+  -- Their tickets are given, and they never are in WAITING.
   call('HINCRBY', META, 'taken_out', #at_once)
   admit(at_once, tickets)
   record(#at_once)

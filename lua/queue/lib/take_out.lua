@@ -1,5 +1,5 @@
--- Places leave a set. Those of `waiting` are counted. So a reader sees when a version took some out
--- that does not count them (departures.lua beside lib).
+-- Removes places from a set. Those of `waiting` are counted. Version 0.2.0 does not count them, so
+-- departures.lua notices when it has removed some.
 -- KEYS: meta waiting. ARGV: none. Reply: none. Needs lib/entity.lua.
 local function take_out(set, ids)
   if #ids == 0 then return end

@@ -33,7 +33,7 @@ pub trait Refreshed {
     /// There will be no reading for a while: nothing is answered from the last one.
     fn lose(queue: &QueueState);
 
-    /// Reads. Returns since when it is known, by this process or another, or `None` if it failed.
+    /// Reads. Returns when it was made, for this process or another one, or `None` if it failed.
     fn read(queue: &QueueState) -> impl Future<Output = Option<Instant>> + Send;
 }
 
@@ -54,8 +54,8 @@ pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
             let _ = tokio::time::timeout(RULE_EVERY, R::in_use(&queue).until_noted()).await;
             continue;
         }
-        // What was made for another process is read again when that one reads: so for all of them
-        // it is made once.
+        // Another process that had it made reads again at the same time. So it is made once for
+        // both.
         let next = R::read(&queue).await.map_or(now + AGAIN, |known_at| known_at + R::EVERY);
         tokio::time::sleep_until(next.into()).await;
     }

@@ -24,20 +24,20 @@ pub struct Departed {
     /// The server, by the first bytes of its replication id. Another one may lack the last writes.
     /// `None` if INFO is refused or has none.
     pub server: Option<u64>,
-    /// Changes when a version takes places out of the line that does not name them: 0.2.0.
+    /// Changes when version 0.2.0 takes a place out of the line, which names no places.
     pub uncounted: i64,
 }
 
 impl Departed {
-    /// Whether the later number is of the same data.
-    pub fn is_before(&self, later: &Self) -> bool {
+    /// Whether the later number is of the same data, so that nothing was lost between the two.
+    pub fn continues_in(&self, later: &Self) -> bool {
         let of_same_server = self.server.is_some() && self.server == later.server;
         of_same_server && self.epoch == later.epoch && self.count <= later.count
     }
 
     /// Whether all who have left between the two can be named.
     fn leads_to(&self, later: &Self) -> bool {
-        self.is_before(later) && self.uncounted == later.uncounted
+        self.continues_in(later) && self.uncounted == later.uncounted
     }
 }
 

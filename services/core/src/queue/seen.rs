@@ -61,7 +61,7 @@ impl Polled {
     /// One more, if it is in reach of the bits.
     pub fn add(&mut self, ticket: Ticket) -> bool {
         let bit = ticket.checked_sub(self.slot.base).filter(|bit| *bit < self.slot.reach);
-        let Some((byte, bit)) = bit.and_then(place_of) else { return false };
+        let Some((byte, bit)) = bit.and_then(byte_and_bit) else { return false };
         if byte >= self.bits.len() {
             self.bits.resize(byte + 1, 0);
         }
@@ -79,7 +79,7 @@ impl Polled {
 }
 
 /// The byte of a bitmap that has this bit, and the bit in it, in the order of Redis.
-fn place_of(bit: u64) -> Option<(usize, u8)> {
+fn byte_and_bit(bit: u64) -> Option<(usize, u8)> {
     Some((usize::try_from(bit / 8).ok()?, 0x80 >> (bit % 8)))
 }
 
@@ -116,7 +116,7 @@ impl Seen {
     }
 
     fn bit(&self, ticket: Ticket) -> Option<(&AtomicU8, u8)> {
-        let (byte, bit) = place_of(ticket.checked_sub(self.first)?)?;
+        let (byte, bit) = byte_and_bit(ticket.checked_sub(self.first)?)?;
         Some((self.bits.get(byte)?, bit))
     }
 }

@@ -160,7 +160,7 @@ impl Queue {
         oldest: Duration,
     ) -> Result<Option<Sketch>, Error> {
         let Part { mut sketch, has_returned, next } = self.part(heard, WAITING, 0, oldest).await?;
-        // So that all parts are made again at the same time.
+        // If the first part is new, old ones do not fit it.
         let oldest = oldest.min(sketch.age() + APART);
         let waiting = self.rest(sketch.epoch, WAITING, sketch.waiting, next, oldest).await?;
         let Some(waiting) = waiting else { return Ok(None) };

@@ -220,8 +220,6 @@ impl Line {
     pub fn lose(&self) {
         self.losses.fetch_add(1, Ordering::AcqRel);
         self.seen.store(None);
-        // Another server may answer meanwhile, and this one again later.
-        self.departed.store(None);
     }
 
     /// Takes a sketch that is known since this time, unless all was lost since its request.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Polled, Seen, Ticket};
 
-/// The first of them is reported after so long, at most a third of a slot. With many in line a
-/// report is long, however few it has.
+/// Polls are reported so long after the first of them: at most a third of a slot. A report is as
+/// long as the line, so a few reports of many polls cost Redis less.
 const TOGETHER: Duration = Duration::from_secs(5);
 
 #[derive(Default)]

@@ -95,7 +95,7 @@ async fn read(queue: &QueueState, heard: bool) -> Result<(Sketch, Option<Arc<Slo
         Some(tickets) => tickets.iter().for_each(|ticket| line.forget(*ticket)),
         None => _ = line.unnamed.fetch_add(1, Ordering::AcqRel),
     }
-    if !since.is_some_and(|since| since.is_before(&upto)) {
+    if !since.is_some_and(|since| since.continues_in(&upto)) {
         line.unmarked.store(true, Ordering::Release);
     }
     line.departed.store(Some(Arc::new(upto)));

@@ -16,7 +16,7 @@ async fn what_a_queue_of_before_has_left_behind_is_no_departure() {
     assert_eq!(read.tickets, Some(vec![place.ticket]));
 }
 
-/// So does version 0.2.0, which names no places.
+/// Version 0.2.0 takes places out like this.
 #[tokio::test]
 async fn a_place_that_was_taken_out_without_a_name_shows_once() {
     let held = BusyQueue::new(long_session()).await;
@@ -28,7 +28,7 @@ async fn a_place_that_was_taken_out_without_a_name_shows_once() {
     assert_eq!(held.world.redis.run::<u64>(&take_out).await, 1);
     let then = read(begin).await;
     assert_eq!(then.tickets, None);
-    assert!(begin.is_before(&then.upto), "nothing else is in doubt");
+    assert!(begin.continues_in(&then.upto), "nothing else is in doubt");
     held.queue.leave(places[1]).await.expect("a leave");
     assert_eq!(read(then.upto).await.tickets, Some(vec![places[1].ticket]));
 }
@@ -80,7 +80,7 @@ async fn all_are_named_who_have_left_the_line() {
     }
     let again = read(Some(all.upto)).await;
     assert_eq!(again.tickets, None, "another one may have answered");
-    assert!(!all.upto.is_before(&again.upto));
+    assert!(!all.upto.continues_in(&again.upto));
     held.queue.reset().await.expect("a reset");
     assert_eq!(read(Some(again.upto)).await.tickets, None, "tickets of another epoch");
 }
