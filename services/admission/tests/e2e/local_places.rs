@@ -399,7 +399,7 @@ async fn a_visitor_who_was_seen_by_one_process_needs_no_report_by_another() {
         }
     };
     // In each slot of 15 s one process reports the visitor; the other one knows that 5 s later.
-    until("the report is known", Duration::from_secs(240), async || {
+    until("the report is known", Duration::from_secs(150), async || {
         let known = reports(one).await;
         until("a new slot", PATIENCE, async || {
             poll(&room, token).await.is(200);
