@@ -1,7 +1,7 @@
 -- queue.mark_seen: visitors have polled whom the caller knows in line: the bits of their tickets in
--- the present slot, or in the one before, which may have ended meanwhile.
+-- one of the five slots, which may have ended meanwhile.
 -- Uses: lib/store lib/entity meta ring
--- KEYS: meta seen:{0-4} polled
+-- KEYS: meta seen:{0-4} polled:{0-1}
 -- ARGV: now, epoch, slot, base, first, bits
 --       (slot: its number; base: the ticket of bit 0; first: the byte of the bitmap where the bits
 --       begin)
@@ -11,15 +11,20 @@
 if not load_meta({ 'slot' }) then return { NO_RULES } end
 local slot, base = tonumber(ARGV[3]), tonumber(ARGV[4])
 local late = (m.slot or -1) - slot
-if ARGV[2] ~= m.epoch or late < 0 or late > 1 or read_ring()[slot % 5 + 1] ~= base then
+if ARGV[2] ~= m.epoch or late < 0 or late > 4 or read_ring()[slot % 5 + 1] ~= base then
   return { OK, 0 }
 end
 
 write_even_if_full()
-local key = KEYS[SEEN + slot % 5]
-call('SETRANGE', POLLED, ARGV[5], ARGV[6])
--- Much faster than one command for each bit.
-local added = redis.pcall('BITOP', 'OR', key, key, POLLED)
-call('UNLINK', POLLED)
+-- BITOP takes whole strings, and a bitmap can be long. So it gets copies of the part.
+local key, first, bits = KEYS[SEEN + slot % 5], tonumber(ARGV[5]), ARGV[6]
+local known = call('GETRANGE', key, first, first + #bits - 1)
+local ours, theirs = KEYS[POLLED], KEYS[POLLED + 1]
+call('SET', ours, bits)
+call('SET', theirs, known .. string.rep('\0', #bits - #known))
+local added = redis.pcall('BITOP', 'OR', ours, ours, theirs)
+local all = call('GET', ours)
+call('UNLINK', ours, theirs)
 if type(added) == 'table' then return added end
+call('SETRANGE', key, first, all)
 return { OK, 1 }

@@ -2,7 +2,7 @@
 -- with older overrides replaces these; the others keep their own ends.
 -- Uses: lib/store lib/entity lib/rule_parts meta create_empty withheld rules write_rules
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
---       polled departures outlines joined_from per_address
+--       polled:{0-1} departures outlines joined_from per_address
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, (rule, value)*
 --       (lib/write_rules.lua; the end in µs, 0 none; an empty value takes an override back)
 -- Reply: OK, changed (1 or 0), then of the file and of the overrides the revision and the packed

@@ -2,7 +2,7 @@
 -- takes it away in constant time and frees it in the background.
 -- Uses: lib/store
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
---       polled departures outlines joined_from per_address
+--       polled:{0-1} departures outlines joined_from per_address
 -- ARGV: now
 -- Reply: OK, how many keys, places in line and places admitted there were
 -- Codes: OK

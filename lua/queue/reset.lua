@@ -2,7 +2,7 @@
 -- The rules, the overrides and the log of promotions stay, so the protected service is not flooded.
 -- Uses: lib/store lib/entity meta create_empty withheld
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
---       polled departures outlines joined_from per_address
+--       polled:{0-1} departures outlines joined_from per_address
 -- ARGV: now, epoch
 --       (the new one)
 -- Reply: OK, done (0: this epoch is in force already); or NO_RULES

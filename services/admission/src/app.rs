@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anteroom_authorize::callers::client_address::Forwarding;
 use anteroom_authorize::problem;
@@ -28,6 +29,9 @@ use crate::entities::{EntityContext, InForce, Listed};
 use crate::metrics::AdmissionMetrics;
 use crate::queue::stream_slots::StreamSlots;
 use crate::queue::waiting_page::QueuePage;
+
+/// Before a report that Redis has not taken is repeated.
+const REPORT_AGAIN: Duration = Duration::from_millis(100);
 
 /// The state behind every handler.
 pub struct App {
@@ -110,13 +114,18 @@ impl App {
         self.entity(name)
     }
 
-    /// Reports which waiting visitors were answered without Redis lately. To be called when no
-    /// request is in progress any more.
+    /// Reports which waiting visitors were answered without Redis lately, and tries until Redis has
+    /// taken all. To be called when no request is in progress any more.
     pub async fn report_polls(&self) {
         let live = self.live.load_full();
         let queues = QueueState::of(&live.in_force);
         let all = queues.names().into_iter().filter_map(|name| queues.get(name));
-        join_all(all.map(async |queue| report_polls(&queue).await)).await;
+        let report = async |queue: Arc<QueueState>| {
+            while !report_polls(&queue).await {
+                tokio::time::sleep(REPORT_AGAIN).await;
+            }
+        };
+        join_all(all.map(report)).await;
     }
 
     /// The entity of this kind and name, if one is configured.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anteroom_testkit::{PATIENCE, Service, until};
 use reqwest::Method;
+use serde_json::json;
 
 use crate::answer::Answer;
 use crate::room::Room;
@@ -291,6 +292,17 @@ async fn promise_05_polls_that_redis_could_not_take_are_reported_later() {
     room.anteroom.admission.until_metric(failed, |count| count > Some(0.0)).await;
     assert!(!were_seen(&room, &tickets, slot, base).await);
     redis.run::<()>(&["REPLICAOF", "NO", "ONE"]).await;
+    until("they are reported", PATIENCE, async || were_seen(&room, &tickets, slot, base).await)
+        .await;
+}
+
+#[tokio::test]
+async fn promise_05_polls_are_reported_also_when_the_rule_is_switched_off() {
+    let room = Room::start_with(&format!("{LINE}board = false\n"), &[]).await;
+    let tickets = polls_to_be_reported(&room).await;
+    let (slot, base) = (meta(&room, "slot").await, meta(&room, "base").await);
+    let off = room.patch_json("/v1/admin/queues/:name", json!({ "local_answers": false }));
+    off.await.is(200);
     until("they are reported", PATIENCE, async || were_seen(&room, &tickets, slot, base).await)
         .await;
 }

@@ -30,8 +30,9 @@ pub trait Refreshed {
     /// Whether there are requests.
     fn in_use(queue: &QueueState) -> &InUse;
 
-    /// There will be no reading for a while: nothing is answered from the last one.
-    fn lose(queue: &QueueState);
+    /// There will be no reading for a while: nothing is answered from the last one. Called every
+    /// second until the next reading.
+    fn rest(queue: &QueueState) -> impl Future<Output = ()> + Send;
 
     /// Reads. Returns when it was made, for this process or another one, or `None` if it failed.
     fn read(queue: &QueueState) -> impl Future<Output = Option<Instant>> + Send;
@@ -42,7 +43,7 @@ pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
     let mut rest_at = Instant::now();
     while let Some(queue) = find() {
         if !R::is_needed(&queue) {
-            R::lose(&queue);
+            R::rest(&queue).await;
             tokio::time::sleep(RULE_EVERY).await;
             continue;
         }
@@ -50,7 +51,7 @@ pub async fn keep<R: Refreshed>(find: impl Fn() -> Option<Arc<QueueState>>) {
         if R::in_use(&queue).was_noted() {
             rest_at = now + R::REST_AFTER;
         } else if now >= rest_at {
-            R::lose(&queue);
+            R::rest(&queue).await;
             let _ = tokio::time::timeout(RULE_EVERY, R::in_use(&queue).until_noted()).await;
             continue;
         }

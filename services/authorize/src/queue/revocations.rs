@@ -19,7 +19,7 @@ impl Refreshed for Revoked {
         queue.active_cache.in_use()
     }
 
-    fn lose(queue: &QueueState) {
+    async fn rest(queue: &QueueState) {
         queue.active_cache.lose_reading();
     }
 

@@ -46,7 +46,7 @@ pub struct Polled {
 
 impl Polled {
     /// As many bytes of the bits are sent in one call, which takes well below a millisecond.
-    const PART: usize = 256 * 1024;
+    const PART: usize = 64 * 1024;
 
     /// How many there are.
     pub fn count(&self) -> usize {
@@ -72,8 +72,9 @@ impl Polled {
     /// Where a part of the bits begins in the bitmap, and that part. Together they have all bits.
     fn parts(&self) -> impl Iterator<Item = (usize, &[u8])> {
         self.bits.chunks(Self::PART).enumerate().filter_map(|(n, part)| {
-            let empty = part.iter().position(|byte| *byte != 0)?;
-            Some((n * Self::PART + empty, &part[empty..]))
+            let first = part.iter().position(|byte| *byte != 0)?;
+            let last = part.iter().rposition(|byte| *byte != 0)?;
+            Some((n * Self::PART + first, &part[first..=last]))
         })
     }
 }
@@ -151,8 +152,8 @@ impl Queue {
         }
     }
 
-    /// Visitors have polled whom this process knows in line. `false`: the slot is over, and so is
-    /// the one after it, or Redis has lost it.
+    /// Visitors have polled whom this process knows in line. `false`: Redis has no such slot any
+    /// more.
     pub async fn mark_seen(&self, polled: &Polled) -> Result<bool, Error> {
         let SeenSlot { epoch, number, base, .. } = polled.slot;
         for (first, part) in polled.parts() {

@@ -33,8 +33,9 @@ impl Refreshed for Sketches {
         &queue.line.in_use
     }
 
-    fn lose(queue: &QueueState) {
+    async fn rest(queue: &QueueState) {
         queue.line.lose();
+        report_polls(queue).await;
     }
 
     async fn read(queue: &QueueState) -> Option<Instant> {
@@ -66,8 +67,9 @@ impl Refreshed for Sketches {
 }
 
 /// Reports who was answered without Redis since the last time. What Redis does not take because it
-/// fails is reported later: those visitors may not poll again in this slot.
-pub async fn report_polls(queue: &QueueState) {
+/// fails is to be reported later: those visitors may not poll again in this slot. Returns whether
+/// Redis has taken all.
+pub async fn report_polls(queue: &QueueState) -> bool {
     let mut unsent = queue.line.pending.take();
     while let Some(polled) = unsent.last() {
         let marked = queue.queue.mark_seen(polled).await;
@@ -75,10 +77,11 @@ pub async fn report_polls(queue: &QueueState) {
             queue.line.unmarked.store(true, Ordering::Release);
         }
         if marked.is_err() {
-            return;
+            return false;
         }
         unsent.pop();
     }
+    true
 }
 
 /// A sketch, after which no place that has left the line counts as reported; and with the rule

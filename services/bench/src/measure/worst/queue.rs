@@ -132,6 +132,9 @@ impl Stand<Queue> {
                 ensure!(polled.add(of.ticket), "it is behind the head of the line");
             }
             self.timed_parts("mark_seen: each of its calls", queue.mark_seen(&polled)).await?;
+            let mut polled = seen.polled();
+            ensure!(polled.add(line[first].ticket), "it is in line");
+            self.timed("mark_seen: one far in front", queue.mark_seen(&polled)).await?;
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
             self.timed("evict", queue.evict(of.ticket)).await?;

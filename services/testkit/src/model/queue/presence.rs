@@ -84,10 +84,9 @@ impl Queue {
         self.slots.back().map(|slot| (slot.number, slot.base))
     }
 
-    /// A process knows that visitors were seen in this slot. Whether it is the present one or the
-    /// one before.
+    /// A process knows that visitors were seen in this slot. Whether it is one of the five.
     pub fn mark_seen(&mut self, slot: (u64, u64), tickets: &[u64]) -> bool {
-        let found = self.slots.iter_mut().rev().take(2).find(|it| (it.number, it.base) == slot);
+        let found = self.slots.iter_mut().find(|it| (it.number, it.base) == slot);
         let Some(found) = found else { return false };
         found.seen.extend(tickets);
         true
