@@ -20,11 +20,14 @@ write_even_if_full()
 local key, first, bits = KEYS[SEEN + slot % 5], tonumber(ARGV[5]), ARGV[6]
 local known = call('GETRANGE', key, first, first + #bits - 1)
 local ours, theirs = KEYS[POLLED], KEYS[POLLED + 1]
+-- Replicas and the append-only file get the result alone.
+redis.set_repl(redis.REPL_NONE)
 call('SET', ours, bits)
-call('SET', theirs, known .. string.rep('\0', #bits - #known))
+call('SET', theirs, known)
 local added = redis.pcall('BITOP', 'OR', ours, ours, theirs)
 local all = call('GET', ours)
 call('UNLINK', ours, theirs)
+redis.set_repl(redis.REPL_ALL)
 if type(added) == 'table' then return added end
 call('SETRANGE', key, first, all)
 return { OK, 1 }

@@ -31,6 +31,8 @@ pub const NAME: &str = "waiting";
 const EVERY: Duration = Duration::from_secs(18);
 /// A slot in which visitors are seen, with the default `idle_ttl`.
 const SLOT: Duration = Duration::from_secs(150);
+/// So long Redis is watched before the first poll.
+const IDLE: Duration = Duration::from_secs(30);
 /// Polls that report a visitor wait for others: with so many connections no poll is late.
 const CONNECTIONS: usize = 3_072;
 /// In line, if `--waiting` is not given. No more of them poll.
@@ -48,62 +50,61 @@ const SYSTEMS: [(&str, &str, usize); 3] =
 
 /// What a window showed.
 struct Measured {
+    visitors: f64,
     polls: f64,
     items: f64,
-    /// Of Redis, in cores, without what it takes anyhow.
+    /// In cores.
     redis: f64,
+    /// Of `redis`, what it takes without polls, too.
+    without_polls: f64,
+    /// In bytes.
+    memory: f64,
+    /// In cores.
     admissions: f64,
 }
 
 /// Measures each system for a whole slot.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
     let waiting = settings.scaled(settings.waiting.max(WAITING));
-    let presence = "idle_ttl = \"10m\"\nfirst_poll_ttl = \"10m\"\n";
-    let queues = [local(&line(LOCAL)), line(EXACT)].map(|queue| queue + presence);
-    let mut world = World::start(&queues).await?;
     let mut rows: Vec<Row> = Vec::new();
-    for queue in [LOCAL, EXACT] {
-        let places = world.fill(queue, waiting).await?;
-        let mut tokens = world.tokens(queue, &places, WAITING);
-        // The next poll is after a random time, so they are soon in no order.
-        tokens.shuffle(&mut rand::rng());
-        let path = format!("/v1/queues/{queue}/token");
-        let requests: Arc<[_]> = tokens.iter().map(|token| with_token(&path, token)).collect();
-        for (name, _, admissions) in SYSTEMS.into_iter().filter(|system| system.1 == queue) {
-            for _ in 1..admissions {
-                world.add_admission().await;
-            }
-            say(&format!("waiting: {name}, for {:?}", window(settings)));
-            let it = measure(&world, settings, &requests).await?;
-            world.more_admissions.clear();
-            let percent = 100.0 * it.redis * MILLION / requests.len() as f64;
-            let us = |cores: f64| cores * 1e6 * window(settings).as_secs_f64() / it.polls;
-            let is_local = queue == LOCAL;
-            rows.push(
-                Row::new(name)
-                    .figure("polls/s", it.polls / window(settings).as_secs_f64())
-                    .within(
-                        "items/poll",
-                        it.items / it.polls,
-                        is_local.then_some(Bound::AtMost(MOST_ITEMS)),
-                    )
-                    .within(
-                        "% of a core of Redis, per million",
-                        percent,
-                        is_local.then_some(Bound::AtMost(MOST_PERCENT)),
-                    )
-                    .figure("Redis µs", us(it.redis))
-                    .figure("admission µs", us(it.admissions)),
-            );
+    let is_long = waiting > WAITING;
+    for (name, queue, admissions) in SYSTEMS {
+        if is_long && queue == EXACT {
+            continue;
         }
+        say(&format!("waiting: {name}, for {:?}", window(settings)));
+        let it = measure(settings, waiting, queue, admissions).await?;
+        let of_polls = it.redis - it.without_polls;
+        let us = |cores: f64| cores * 1e6 * window(settings).as_secs_f64() / it.polls;
+        let is_local = queue == LOCAL;
+        rows.push(
+            Row::new(name)
+                .figure("polls/s", it.polls / window(settings).as_secs_f64())
+                .within(
+                    "items/poll",
+                    it.items / it.polls,
+                    is_local.then_some(Bound::AtMost(MOST_ITEMS)),
+                )
+                .figure("% of a core of Redis", 100.0 * it.redis)
+                .figure("of it without polls", 100.0 * it.without_polls)
+                .within(
+                    "more with polls, per million who poll",
+                    100.0 * of_polls * MILLION / it.visitors,
+                    is_local.then_some(Bound::AtMost(MOST_PERCENT)),
+                )
+                .figure("Redis µs", us(of_polls))
+                .figure("admission µs", us(it.admissions))
+                .figure("Redis MB", it.memory / 1e6),
+        );
     }
     sections.put(Section {
         name: NAME,
         title: "Visitors in line who poll".to_owned(),
         how: format!(
             "{waiting} visitors wait, and {} of them poll every {EVERY:?}, for {:?}, from the \
-             middle of a slot to that of the next. An item is a place that Redis looks up, or a heartbeat. The share of a core \
-             is what Redis takes more than without polls, for a million who poll. Times are µs a poll.",
+             middle of a slot to that of the next. An item is a place that Redis looks up, or a \
+             heartbeat. Times are µs a poll; those of Redis are what it takes more than without \
+             polls.",
             waiting.min(WAITING),
             window(settings),
         ),
@@ -116,24 +117,39 @@ fn window(settings: &Settings) -> Duration {
     if settings.quick { Duration::from_millis(500) } else { SLOT }
 }
 
+/// Starts the system anew, so that all who wait have joined lately: most of a long line never poll.
 async fn measure(
-    world: &World,
     settings: &Settings,
-    requests: &Arc<[Vec<u8>]>,
+    waiting: u64,
+    queue: &str,
+    admissions: usize,
 ) -> anyhow::Result<Measured> {
+    let presence = "idle_ttl = \"10m\"\nfirst_poll_ttl = \"10m\"\n";
+    let exact = line(queue) + presence;
+    let mut world = World::start(&[if queue == LOCAL { local(&exact) } else { exact }]).await?;
+    for _ in 1..admissions {
+        world.add_admission().await;
+    }
+    let places = world.fill(queue, waiting).await?;
+    let mut tokens = world.tokens(queue, &places, WAITING);
+    // The next poll is after a random time, so they are soon in no order.
+    tokens.shuffle(&mut rand::rng());
+    let path = format!("/v1/queues/{queue}/token");
+    let requests: Vec<_> = tokens.iter().map(|token| with_token(&path, token)).collect();
+
     let (first_round, window) = if settings.quick {
         (Duration::from_millis(200), window(settings))
     } else {
         // The window begins in the middle of a slot, so it has all first polls of the next one.
         // Before it, of several admissions each has to see each visitor once.
-        let slots = if world.admissions().count() == 1 { 1 } else { 3 };
+        let slots = if admissions == 1 { 1 } else { 3 };
         (slots * SLOT / 2, SLOT)
     };
     let redis = world.anteroom.deployment.redis.id().context("Redis runs")?;
-    let idle = Duration::from_secs(5).min(window);
+    let idle = IDLE.min(window);
     let before = cpu::of_process(redis)?;
     tokio::time::sleep(idle).await;
-    let rest = (cpu::of_process(redis)? - before) as f64 / idle.as_nanos() as f64;
+    let without_polls = (cpu::of_process(redis)? - before) as f64 / idle.as_nanos() as f64;
 
     let polls = Arc::new(AtomicU64::new(0));
     let every = EVERY / u32::try_from(requests.len())?;
@@ -157,13 +173,16 @@ async fn measure(
     let polling = try_join_all((0..connections).map(connection));
     let counting = async {
         tokio::time::sleep_until(start + first_round).await;
-        let before = (read(world, redis).await?, polls.load(Ordering::Relaxed));
+        let before = (read(&world, redis).await?, polls.load(Ordering::Relaxed));
         tokio::time::sleep_until(end).await;
-        let after = (read(world, redis).await?, polls.load(Ordering::Relaxed));
+        let after = (read(&world, redis).await?, polls.load(Ordering::Relaxed));
         anyhow::Ok(Measured {
+            visitors: requests.len() as f64,
             polls: (after.1 - before.1) as f64,
             items: after.0.items - before.0.items,
-            redis: (after.0.redis - before.0.redis) / window.as_nanos() as f64 - rest,
+            redis: (after.0.redis - before.0.redis) / window.as_nanos() as f64,
+            without_polls,
+            memory: world.used_memory().await?,
             admissions: (after.0.admissions - before.0.admissions) / window.as_nanos() as f64,
         })
     };

@@ -53,6 +53,11 @@ impl Polled {
         self.bits.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
+    /// In how many calls they are sent, at most: two for a million tickets.
+    pub fn calls(&self) -> usize {
+        self.bits.len().div_ceil(Self::PART)
+    }
+
     /// Whether they are of this slot.
     pub fn are_of(&self, seen: &Seen) -> bool {
         self.slot == seen.slot

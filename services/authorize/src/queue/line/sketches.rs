@@ -40,7 +40,7 @@ impl Refreshed for Sketches {
 
     async fn read(queue: &QueueState) -> Option<Instant> {
         let line = &queue.line;
-        if line.pending.are_due() {
+        if line.pending.are_due(Self::EVERY) {
             report_polls(queue).await;
         }
         let requested_at = Instant::now();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{GoneReason, Leave, PlaceRef, Queue, Rules, Visit};
+use anteroom_testkit::{PATIENCE, Redis, until};
 
 use super::{BusyQueue, join_many, long_session};
 use crate::line::{join, tick};
@@ -174,4 +175,41 @@ async fn no_bit_is_set_beyond_four_times_max_waiting() {
     assert!(!polled.add(far.ticket) && !polled.add(near.ticket - 1));
     assert_eq!(polled.count(), 2);
     assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
+}
+
+#[tokio::test]
+async fn promise_05_a_replica_gets_the_bits_of_a_report_once() {
+    let held = BusyQueue::new(long_session()).await;
+    let near = join_many(&held.queue, 0..1).await[0];
+    in_line(&held.queue, &[near]).await;
+    let primary = &held.world.redis;
+    let replica = Redis::builder().replica_of(primary).start().await;
+    let keys = async |of: &Redis| -> Vec<(String, Option<Vec<u8>>)> {
+        let mut keys = Vec::new();
+        for name in ["seen:0", "seen:1", "seen:2", "seen:3", "seen:4", "polled:0", "polled:1"] {
+            let key = format!("anteroom:v1:queue:{{q}}:{name}");
+            let value = of.run(&["GET", &key]).await;
+            keys.push((key, value));
+        }
+        keys
+    };
+    let follows = async || {
+        let kept = keys(primary).await;
+        until("the replica follows", PATIENCE, || async { keys(&replica).await == kept }).await;
+        kept
+    };
+    let before = follows().await;
+    let seen = held.queue.seen(1).await.expect("a reading").expect("a slot");
+    let (mut polled, bytes) = (seen.polled(), 60_000);
+    assert!(polled.add(near.ticket) && polled.add(near.ticket + 8 * bytes));
+    let sent = async || -> u64 {
+        let info: String = primary.run(&["INFO", "replication"]).await;
+        let offset = info.lines().find_map(|line| line.strip_prefix("master_repl_offset:"));
+        offset.and_then(|it| it.parse().ok()).expect("an offset")
+    };
+    let sent_before = sent().await;
+    assert_eq!(held.queue.mark_seen(&polled).await, Ok(true));
+    let length = sent().await - sent_before;
+    assert!((bytes..bytes * 5 / 4).contains(&length), "{length} bytes to the replica");
+    assert_ne!(follows().await, before);
 }
