@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Visitors who wait while the rows are measured
     #[arg(long, default_value_t = 10_000)]
     pub waiting: u64,
+    /// Of the visitors in the section "waiting", so many poll; no fewer wait
+    #[arg(long, default_value_t = 500_000)]
+    pub polling: u64,
     /// Only compare join, place and authorize with the programs of another build in FOLDER. The own
     /// programs are those next to this one, or in ANTEROOM_BIN_DIR
     #[arg(long, value_name = "FOLDER")]
@@ -73,6 +76,8 @@ pub struct Settings {
     pub threads: usize,
     /// Visitors who wait while the rows are measured.
     pub waiting: u64,
+    /// Of those in a line of their own, so many poll as often as they should.
+    pub polling: u64,
     /// Whether the time of each answer is kept.
     pub times: bool,
     /// Whether a quick look is enough.
@@ -104,6 +109,7 @@ impl Settings {
             connections: arguments.connections.max(1),
             threads: arguments.client_threads.max(1),
             waiting: if arguments.quick { 100 } else { arguments.waiting },
+            polling: arguments.polling.max(1),
             times: false,
             quick: arguments.quick,
             cores: std::thread::available_parallelism().map_or(1, usize::from),

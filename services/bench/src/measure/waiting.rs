@@ -35,8 +35,6 @@ const SLOT: Duration = Duration::from_secs(150);
 const IDLE: Duration = Duration::from_secs(30);
 /// Polls that report a visitor wait for others: with so many connections no poll is late.
 const CONNECTIONS: usize = 3_072;
-/// In line, if `--waiting` is not given. No more of them poll.
-const WAITING: u64 = 500_000;
 const MOST_ITEMS: f64 = 0.1;
 /// Of a core of Redis, with a million visitors in line.
 const MOST_PERCENT: f64 = 2.0;
@@ -65,15 +63,16 @@ struct Measured {
 
 /// Measures each system for a whole slot.
 pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()> {
-    let waiting = settings.scaled(settings.waiting.max(WAITING));
+    let polling = settings.scaled(settings.polling);
+    let waiting = settings.waiting.max(polling);
     let mut rows: Vec<Row> = Vec::new();
-    let is_long = waiting > WAITING;
+    let is_long = waiting > polling;
     for (name, queue, admissions) in SYSTEMS {
         if is_long && queue == EXACT {
             continue;
         }
         say(&format!("waiting: {name}, for {:?}", window(settings)));
-        let it = measure(settings, waiting, queue, admissions).await?;
+        let it = measure(settings, (waiting, polling), queue, admissions).await?;
         let of_polls = it.redis - it.without_polls;
         let us = |cores: f64| cores * 1e6 * window(settings).as_secs_f64() / it.polls;
         let is_local = queue == LOCAL;
@@ -101,11 +100,10 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         name: NAME,
         title: "Visitors in line who poll".to_owned(),
         how: format!(
-            "{waiting} visitors wait, and {} of them poll every {EVERY:?}, for {:?}, from the \
+            "{waiting} visitors wait, and {polling} of them poll every {EVERY:?}, for {:?}, from the \
              middle of a slot to that of the next. An item is a place that Redis looks up, or a \
              heartbeat. Times are µs a poll; those of Redis are what it takes more than without \
              polls.",
-            waiting.min(WAITING),
             window(settings),
         ),
         rows,
@@ -120,7 +118,7 @@ fn window(settings: &Settings) -> Duration {
 /// Starts the system anew, so that all who wait have joined lately: most of a long line never poll.
 async fn measure(
     settings: &Settings,
-    waiting: u64,
+    (waiting, polling): (u64, u64),
     queue: &str,
     admissions: usize,
 ) -> anyhow::Result<Measured> {
@@ -131,7 +129,7 @@ async fn measure(
         world.add_admission().await;
     }
     let places = world.fill(queue, waiting).await?;
-    let mut tokens = world.tokens(queue, &places, WAITING);
+    let mut tokens = world.tokens(queue, &places, polling);
     // The next poll is after a random time, so they are soon in no order.
     tokens.shuffle(&mut rand::rng());
     let path = format!("/v1/queues/{queue}/token");

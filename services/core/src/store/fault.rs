@@ -72,6 +72,8 @@ pub(super) fn judge(error: &RedisError, cluster: bool) -> Fault {
             Some("OOM") => Fault::Full,
             Some("MISCONF" | "NOREPLICAS") => Fault::Refused(text()),
             Some("NOAUTH") => Fault::Wrong(text()),
+            // Redis 6.2 returns it to a script without a code.
+            _ if is_forbidden_inside(error) => Fault::Broken(text()),
             _ => Fault::Mistake(text()),
         },
         // No node was found for the slot: the topology is being looked up.
@@ -141,6 +143,12 @@ mod tests {
             (
                 "-ERR ACL failure in script: User ann has no permissions to run the 'zadd' \
                  command script: f1b, on @user_script:76.\r\n",
+                "Broken",
+                "Broken",
+            ),
+            (
+                "-@user_script: 133: The user executing the script can't run this command or \
+                 subcommand\r\n",
                 "Broken",
                 "Broken",
             ),

@@ -1,7 +1,7 @@
 //! Which places this process has reported, and Redis has found in line: for each ticket a part of
 //! the id of its place.
 
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use anteroom_core::queue::{Epoch, PlaceRef, Ticket};
@@ -145,6 +145,8 @@ impl Reported {
     pub fn confirm(&self, mark: &Mark) {
         let Mark { tags, of, ended } = mark;
         tags.set(*of);
+        // Either this sees the end, or the end sees what was set.
+        fence(Ordering::SeqCst);
         // The place may have ended after Redis found it, and before this was noted.
         if self.ended(of.ticket).load(Ordering::Acquire) != *ended {
             tags.clear(of.ticket);
@@ -154,6 +156,7 @@ impl Reported {
     /// A call has ended the place, or may have.
     pub fn forget(&self, ticket: Ticket) {
         self.ended(ticket).fetch_add(1, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
         if let Some(tags) = self.present.load().as_deref() {
             tags.clear(ticket);
         }
