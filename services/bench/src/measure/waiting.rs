@@ -115,7 +115,8 @@ fn window(settings: &Settings) -> Duration {
     if settings.quick { Duration::from_millis(500) } else { SLOT }
 }
 
-/// Starts the system anew, so that all who wait have joined lately: most of a long line never poll.
+/// Starts the system again, so that all who wait have joined lately: most of a long line never
+/// poll.
 async fn measure(
     settings: &Settings,
     (waiting, polling): (u64, u64),

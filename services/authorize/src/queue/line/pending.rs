@@ -125,8 +125,8 @@ mod tests {
         };
         assert!(at_once(1_000) && at_once(1_000_000));
         assert!(!at_once(2_000_000) && !at_once(30_000_000));
-        let nobody = Pending::default();
-        assert!(!nobody.are_due(Duration::from_secs(1)));
+        let empty = Pending::default();
+        assert!(!empty.are_due(Duration::from_secs(1)));
     }
 
     #[test]
