@@ -11,14 +11,19 @@ pub fn of_process(id: u32) -> anyhow::Result<u64> {
     Ok(threads.flatten().map(|thread| of_task(&thread.path())).sum())
 }
 
-/// A process and all that it has started, such as the workers of NGINX.
-pub fn with_children(id: u32) -> Vec<u32> {
+/// Of a process and all that it has started and that still run, such as the workers of NGINX. Its
+/// cache loader ends after a minute.
+pub fn with_children(id: u32) -> anyhow::Result<u64> {
+    let children = children(id).map(|child| with_children(child).unwrap_or_default());
+    Ok(of_process(id)? + children.sum::<u64>())
+}
+
+fn children(id: u32) -> impl Iterator<Item = u32> {
     let tasks = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
-    let children = tasks.flat_map(|task| {
+    tasks.flat_map(|task| {
         let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
         text.split_whitespace().flat_map(str::parse).collect::<Vec<_>>()
-    });
-    std::iter::once(id).chain(children.flat_map(with_children)).collect()
+    })
 }
 
 /// The kernel's name for the calling thread.
@@ -63,7 +68,32 @@ pub fn resident_bytes(id: u32) -> anyhow::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
+
+    #[test]
+    fn a_child_that_has_ended_is_left_out() {
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & read _; kill $!; wait; read _"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let id = shell.id();
+        let until = |number| {
+            while children(id).count() != number {
+                std::thread::yield_now();
+            }
+            with_children(id).expect("it runs");
+        };
+        until(1);
+        let stdin = shell.stdin.as_mut().expect("a pipe");
+        stdin.write_all(b"\n").expect("it reads");
+        until(0);
+        stdin.write_all(b"\n").expect("it reads");
+        shell.wait().expect("it ends");
+        assert!(with_children(id).is_err());
+    }
 
     #[test]
     fn work_shows() {

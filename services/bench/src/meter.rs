@@ -144,8 +144,8 @@ pub fn field_of(stats: &str, command: &str, name: &str) -> f64 {
 /// The ids of the processes that answer a load.
 #[derive(Clone, Default)]
 pub struct Processes {
-    /// The gateway in front of them, if there is one, with its children.
-    pub gateway: Vec<u32>,
+    /// The gateway in front of them, if there is one. Its children count, too.
+    pub gateway: Option<u32>,
     /// All admissions, or another server.
     pub servers: Vec<u32>,
     /// All schedulers.
@@ -160,11 +160,11 @@ impl Processes {
     fn read(&self, load: &Load) -> anyhow::Result<(Instant, u64, [u64; 6])> {
         let sum =
             |ids: &[u32]| ids.iter().map(|id| cpu::of_process(*id)).sum::<anyhow::Result<_>>();
-        let all = [&self.gateway, &self.servers, &self.schedulers];
-        let [gateway, servers, schedulers] = all.map(|ids| sum(ids));
+        let gateway = self.gateway.map_or(Ok(0), cpu::with_children)?;
+        let [servers, schedulers] = [&self.servers, &self.schedulers].map(|ids| sum(ids));
         let store = self.store.map_or(Ok(0), cpu::of_process)?;
         let load_cpu = load.cpu_ns();
-        let cpu = [gateway?, servers?, schedulers?, store, load_cpu, cpu::of_machine()?];
+        let cpu = [gateway, servers?, schedulers?, store, load_cpu, cpu::of_machine()?];
         Ok((Instant::now(), load.answered(), cpu))
     }
 }
@@ -192,7 +192,7 @@ pub async fn window(
     load.finish()?;
     let requests = (answered_after - answered) as f64;
     let seconds = (end - begin).as_secs_f64();
-    let us = |of: usize| (after[of] - before[of]) as f64 / 1e3;
+    let us = |of: usize| after[of].saturating_sub(before[of]) as f64 / 1e3;
     let ours: f64 = (0..5).map(us).sum();
     let within = |share| match all_times.len() {
         0 => f64::NAN,

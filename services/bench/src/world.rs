@@ -242,7 +242,7 @@ impl World {
         let id = |service: &Service| service.process.id();
         let schedulers = std::iter::once(&self.anteroom.scheduler).chain(&self.more_schedulers);
         Processes {
-            gateway: Vec::new(),
+            gateway: None,
             servers: self.admissions().map(id).collect(),
             schedulers: schedulers.map(id).collect(),
             store: self.anteroom.deployment.redis.id(),

@@ -171,7 +171,7 @@ impl Side {
         };
         let question = Question { operation: call.name, requests, expect: call.expect };
         let processes = Processes {
-            gateway: Vec::new(),
+            gateway: None,
             servers: vec![self.admission.process.id()],
             schedulers: Vec::new(),
             store: self.deployment.redis.id(),

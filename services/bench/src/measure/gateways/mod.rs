@@ -9,7 +9,6 @@ use anyhow::Context as _;
 
 use super::rows::HelloWorld;
 use crate::{
-    cpu,
     meter::{Counters, Processes, Question, Window, over, window},
     progress::say,
     report::{Row, Section},
@@ -182,7 +181,7 @@ fn measured(
     gateway: Gateway,
     processes: Processes,
 ) -> Measured {
-    let processes = Processes { gateway: cpu::with_children(gateway.id()), ..processes };
+    let processes = Processes { gateway: Some(gateway.id()), ..processes };
     let (windows, alone) = Default::default();
     Measured { program, checks, port, _gateway: gateway, processes, windows, alone }
 }
