@@ -133,7 +133,7 @@ impl Stand<Queue> {
             }
             self.timed_parts("mark_seen: each of its calls", queue.mark_seen(&polled)).await?;
             let mut polled = seen.polled();
-            ensure!(polled.add(line[first].ticket), "it is in line");
+            ensure!(polled.add(line[line.len() / 10 + first].ticket), "it is in line");
             self.timed("mark_seen: one far in front", queue.mark_seen(&polled)).await?;
         }
         for of in &line[line.len() / 2..line.len() / 2 + CALLS] {
