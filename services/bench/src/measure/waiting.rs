@@ -68,6 +68,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
     let mut rows: Vec<Row> = Vec::new();
     let is_long = waiting > polling;
     for (name, queue, admissions) in SYSTEMS {
+        // An exact answer costs nearly the same in any line.
         if is_long && queue == EXACT {
             continue;
         }

@@ -53,7 +53,7 @@ impl Polled {
         self.bits.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
-    /// In how many calls they are sent, at most: two for a million tickets.
+    /// How many calls send them at most: two for a million tickets.
     pub fn calls(&self) -> usize {
         self.bits.len().div_ceil(Self::PART)
     }

@@ -82,7 +82,7 @@ fn every_name_in_capitals_is_known() {
         let code = code(script.source());
         let texts = code.split(['\'', '"']).step_by(2).collect::<Vec<_>>().join("''");
         let defined = defined(&code, true);
-        // Those of Redis have its name in front.
+        // Names of Redis itself follow `redis.`.
         let texts = texts.replace("redis.", "redis_");
         for name in words(&texts).into_keys().filter(|name| is_in_capitals(name)) {
             let is_known = defined.contains(&name.as_str());

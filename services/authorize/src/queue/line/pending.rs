@@ -33,7 +33,7 @@ impl Pending {
         polls.polled.last_mut().is_some_and(|last| last.add(ticket))
     }
 
-    /// Whether they are to be reported now, and not only the next time, which is so much later.
+    /// Whether to report them now. The next chance is so much later.
     pub fn are_due(&self, later: Duration) -> bool {
         let polls = self.polls();
         let calls: usize = polls.polled.iter().map(Polled::calls).sum();

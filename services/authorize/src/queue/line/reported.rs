@@ -145,9 +145,9 @@ impl Reported {
     pub fn confirm(&self, mark: &Mark) {
         let Mark { tags, of, ended } = mark;
         tags.set(*of);
-        // Either this sees the end, or the end sees what was set.
+        // The place may have ended after Redis found it, and before this was noted. With the fence,
+        // either this sees the end, or the end clears what was set.
         fence(Ordering::SeqCst);
-        // The place may have ended after Redis found it, and before this was noted.
         if self.ended(of.ticket).load(Ordering::Acquire) != *ended {
             tags.clear(of.ticket);
         }
