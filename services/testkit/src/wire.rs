@@ -47,12 +47,23 @@ impl Wire {
     /// # Panics
     /// When the end comes first, or nothing for [`PATIENCE`].
     pub async fn read(&mut self, needle: &str) -> String {
+        let read = self.try_read(needle).await;
+        read.unwrap_or_else(|| panic!("the end came before {needle:?}: {}", self.text))
+    }
+
+    /// As [`Self::read`]; nothing when the end comes first.
+    ///
+    /// # Panics
+    /// When nothing comes for [`PATIENCE`].
+    pub async fn try_read(&mut self, needle: &str) -> Option<String> {
         loop {
             if let Some(at) = self.text.find(needle) {
                 let rest = self.text.split_off(at + needle.len());
-                return std::mem::replace(&mut self.text, rest);
+                return Some(std::mem::replace(&mut self.text, rest));
             }
-            assert!(self.more().await, "the end came before {needle:?}: {}", self.text);
+            if !self.more().await {
+                return None;
+            }
         }
     }
 

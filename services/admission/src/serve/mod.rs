@@ -198,8 +198,10 @@ async fn accept_last(accept: impl AsyncFn()) {
 async fn spoke(stream: &TcpStream, within: Duration, stop: &CancellationToken) -> bool {
     let mut byte = [0; 1];
     tokio::select! {
-        () = stopped(stop) => false,
+        // A process that got no processor time looks only when both have happened.
+        biased;
         peeked = timeout(within, stream.peek(&mut byte)) => matches!(peeked, Ok(Ok(1))),
+        () = stopped(stop) => false,
     }
 }
 
@@ -288,9 +290,29 @@ impl Future for ConnectionResponse {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::poll;
+    use tokio::io::AsyncWriteExt as _;
     use tokio::task::consume_budget;
 
     use super::*;
+
+    /// The thread stands still from before the request to after [`LAST_LOOK`].
+    #[tokio::test]
+    async fn what_came_in_time_is_seen_by_a_process_that_looks_late() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let stop = CancellationToken::new();
+        stop.cancel();
+        for _ in 0..20 {
+            let mut client = TcpStream::connect(address).await.expect("a connection");
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let mut spoke = std::pin::pin!(spoke(&stream, LAST_ACCEPTS, &stop));
+            assert!(poll!(&mut spoke).is_pending());
+            client.write_all(b"GET ").await.expect("sent");
+            std::thread::sleep(LAST_LOOK * 2);
+            assert!(spoke.await);
+        }
+    }
 
     /// As in a flood, on a system without the filter of [`stop_handshakes`].
     #[tokio::test]
