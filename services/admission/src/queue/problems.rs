@@ -18,7 +18,8 @@ problems! {
         Code::ASSERTION_INVALID, Code::ASSERTION_MISSING, Code::ORIGIN_REFUSED, Code::JOIN_LIMITED,
         Code::SLOW_DOWN, Code::QUEUE_FULL, Code::QUEUE_CLOSED];
     /// Refusals to who reads a place.
-    HolderProblems of Code::UNKNOWN_QUEUE: TOKEN, &[Code::PLACE_GONE, Code::SLOW_DOWN];
+    HolderProblems: TOKEN, &[Code::UNKNOWN_QUEUE, Code::PLACE_GONE, Code::SLOW_DOWN,
+        Code::STORE_UNAVAILABLE];
     /// Refusals of a claim.
     ClaimProblems of Code::UNKNOWN_QUEUE: TOKEN, &[Code::ORIGIN_REFUSED, Code::PLACE_GONE,
         Code::NOT_READY, Code::SLOW_DOWN];

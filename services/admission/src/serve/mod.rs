@@ -296,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// The thread stands still from before the request to after [`LAST_LOOK`].
+    /// The thread is blocked from before the request to after [`LAST_LOOK`].
     #[tokio::test]
     async fn what_came_in_time_is_seen_by_a_process_that_looks_late() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

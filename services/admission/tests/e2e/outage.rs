@@ -2,6 +2,7 @@
 //! get.
 
 use anteroom_testkit::{PATIENCE, Redis, until};
+use futures_util::future::join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use crate::{
@@ -144,6 +145,21 @@ async fn promise_05_a_frozen_store_is_handled_as_well() {
     let place = room.get("/v1/queues/hold/token").token(&waiting[0]).send().await;
     place.is(200).place("waiting");
     gate(&room, "shut", |call| call.token(&tokens[1])).await.is(200);
+}
+
+/// A poll changes nothing for the visitor, so no effect of it can be unknown.
+#[tokio::test]
+async fn a_poll_on_its_way_to_a_frozen_store_is_refused_as_any_other() {
+    let queues = "[queues.exact]\ncapacity = 1\nrequests_per_place = 0\nlocal_answers = false\n";
+    let room = Room::start_with(queues, &[]).await;
+    let token = join(&room, "exact").await.is(201).token();
+    room.anteroom.deployment.redis.freeze();
+    for path in ["/v1/queues/exact/token", "/v1/queues/exact/token/events"] {
+        let polls = (0..8).map(|_| room.get(path).token(&token).send());
+        for refused in join_all(polls).await {
+            refused.refuses(503, "store_unavailable");
+        }
+    }
 }
 
 /// Redis is up and only slow; else a client that polls often enough would pass.

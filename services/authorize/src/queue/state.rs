@@ -154,6 +154,14 @@ impl QueueState {
         if problem.retry_delay().is_some() { problem.retry_after(self.retry()) } else { problem }
     }
 
+    /// The same for a call that changes nothing for its caller: no effect of it can be unknown.
+    pub fn read_failed(&self, error: Error) -> Problem {
+        self.failed(&match error {
+            Error::Unknown(cause) => Error::Unavailable(cause),
+            error => error,
+        })
+    }
+
     /// The last reading of the line's length.
     fn depth(&self) -> u64 {
         self.latest.get().map_or(0, |seen| seen.snapshot.depth)

@@ -152,14 +152,14 @@ fn anonymous(queue: &QueueState) -> PlaceId {
 
 /// The state of a place, by Redis.
 async fn place(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    let visit = queue.queue.place(of).await.map_err(|error| queue.failed(&error))?;
+    let visit = queue.queue.place(of).await.map_err(|error| queue.read_failed(error))?;
     queue.polled(of, &visit);
     here(queue, of, visit)
 }
 
 /// The state of a place for a visitor who looks at it, as [`poll`] answers.
 pub async fn look(queue: &QueueState, of: PlaceRef) -> Result<Place, Problem> {
-    here(queue, of, poll(queue, of).await.map_err(|error| queue.failed(&error))?)
+    here(queue, of, poll(queue, of).await.map_err(|error| queue.read_failed(error))?)
 }
 
 /// The answer to a visitor who polls: as far as the rules allow, by what this process knows of the
