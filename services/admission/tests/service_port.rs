@@ -5,7 +5,7 @@ mod service_support;
 use anteroom_testkit::{PATIENCE, until};
 use http::StatusCode;
 use serde_json::{Value, json};
-use service_support::{BACKEND, NARROW, OPERATOR, Ports};
+use service_support::{BACKEND, NARROW, OPERATOR, Ports, VIEWER};
 
 const TOKENS: &str = "/v1/queues/shop/tokens";
 const SHOP: &str = "/v1/queues/shop";
@@ -49,6 +49,32 @@ async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
         assert_eq!(status, StatusCode::UNAUTHORIZED, "strangers do not learn which queues exist");
     }
     assert_eq!(world.redis.evalsha_calls().await, before, "no refusal asks the store");
+}
+
+/// Each call of the document: a viewer has the reads of operators, and the states.
+#[tokio::test]
+async fn promise_6_a_viewer_reads_and_changes_nothing() {
+    let world = Ports::start().await;
+    let (_, document) = world.call("", "GET", "/openapi.json", Value::Null).await;
+    let states = ["queues/{queue}", "targets/{target}", "events/{event}", "pools/{pool}"];
+    let (mut allowed, mut refused) = (0, 0);
+    for (template, operations) in document["paths"].as_object().expect("paths") {
+        let Some(call) = template.strip_prefix("/v1/") else { continue };
+        let reads = call.starts_with("admin/") || states.contains(&call);
+        let path = template.replace("{queue}", "shop").replace(['{', '}'], "").replace('_', "-");
+        for method in operations.as_object().expect("operations").keys() {
+            let may = reads && (method == "get" || call.ends_with("/find"));
+            let method = method.to_uppercase();
+            let (status, problem) = world.call(VIEWER, &method, &path, Value::Null).await;
+            let forbidden = (403, &json!("key_forbidden"));
+            let got = (status.as_u16(), &problem["code"]);
+            assert_eq!(got != forbidden, may, "{method} {template}: {problem}");
+            *(if may { &mut allowed } else { &mut refused }) += 1;
+        }
+    }
+    assert!(allowed >= 9 && refused >= 20, "{allowed} {refused}");
+    let (status, place) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
+    assert_eq!((status.as_u16(), &place["rules"]["capacity"]), (200, &json!(100)), "{place}");
 }
 
 #[tokio::test]
@@ -306,10 +332,15 @@ async fn every_answer_is_in_the_document() {
         ("/v1/queues/{queue}/places/{place}/renew", "post", &["200", "400", "409", "410"]),
         ("/v1/queues/{queue}/places/{place}", "delete", &["204", "400"]),
         ("/v1/admin/queues/{queue}", "get", &["200"]),
-        ("/v1/admin/queues/{queue}", "patch", &["200", "400", "408", "413", "415", "422"]),
+        ("/v1/admin/queues/{queue}", "patch", &["200", "400", "408", "412", "413", "415", "422"]),
         ("/v1/admin/queues/{queue}", "delete", &["204", "400", "409"]),
         ("/v1/admin/queues/{queue}/reset", "post", &["202"]),
         ("/v1/admin/queues/{queue}/places", "get", &["200", "400"]),
+        (
+            "/v1/admin/queues/{queue}/places/find",
+            "post",
+            &["200", "400", "408", "413", "415", "422"],
+        ),
         ("/v1/admin/queues/{queue}/places/{ticket}", "get", &["200", "400"]),
         ("/v1/admin/queues/{queue}/places/{ticket}", "delete", &["204", "400"]),
     ] {

@@ -52,9 +52,11 @@ pub enum Role {
     Backend,
     /// A person or program that operates them; may call `/v1/admin` too.
     Operator,
+    /// A person or program that watches them, and changes nothing.
+    Viewer,
 }
 
-parse::words!(Role { "backend" => Backend, "operator" => Operator, });
+parse::words!(Role { "backend" => Backend, "operator" => Operator, "viewer" => Viewer, });
 
 /// One thing that a key may touch, such as `pools:reward`.
 #[derive(Clone, Debug, PartialEq, Eq)]

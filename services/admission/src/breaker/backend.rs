@@ -14,7 +14,7 @@ use super::body::{OutcomeBody, too_many};
 use super::problems::{LookProblems, PermitProblems, RecordProblems};
 use super::views::{LookView, PermitView, StateView, TargetView};
 use crate::breaker::state::{BreakerState, Degraded};
-use crate::http::caller::Backend;
+use crate::http::caller::{Backend, Reader};
 use crate::http::extract::JsonBody;
 
 /// Report the outcome of one or several calls to a target (circuit breaker).
@@ -95,7 +95,7 @@ pub async fn permit(
     get, path = "/v1/targets/{target}", tag = "backends", operation_id = "target",
     responses((status = 200, description = "the window", body = LookView), LookProblems),
 )]
-pub async fn look(Backend(target): Backend<BreakerState>) -> Result<Json<LookView>, Problem> {
+pub async fn look(Reader(target): Reader<BreakerState>) -> Result<Json<LookView>, Problem> {
     let rules = &target.rules;
     Ok(Json(match target.recent().await {
         Ok(seen) => LookView::new(rules, &seen.snapshot, seen.age()),

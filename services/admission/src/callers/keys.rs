@@ -2,7 +2,8 @@
 //!
 //! A key travels as `Authorization: Bearer ark1.…`; the configuration knows only its SHA-256
 //! digest, under a name that the audit log shows. Operators may do what backends may, and
-//! `/v1/admin` is for operators only. Scopes such as `queues:shop` narrow a key to what they name.
+//! `/v1/admin` is for operators; viewers may read there. Scopes such as `queues:shop` narrow a key
+//! to what they name.
 //!
 //! Without any key the port asks for none: it then listens on loopback only (the configuration sees
 //! to that), answers only peers on this machine that call it by a loopback name, and refuses what
@@ -27,6 +28,30 @@ pub const KEY_PREFIX: &str = "ark1.";
 const MAX_KEY: usize = 128;
 /// The name of every caller in the audit log while no keys are configured.
 const NO_KEY: &str = "(no keys configured)";
+
+/// What a call needs of the caller's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// To read the public state of an entity: each role has it.
+    State,
+    /// What the protected service does.
+    Serve,
+    /// To read what operators read.
+    View,
+    /// To change what operators change.
+    Operate,
+}
+
+impl Permission {
+    fn is_of(self, role: Role) -> bool {
+        match self {
+            Self::State => true,
+            Self::Serve => role != Role::Viewer,
+            Self::View => role != Role::Backend,
+            Self::Operate => role == Role::Operator,
+        }
+    }
+}
 
 /// Who calls, once their key is known.
 #[derive(Clone, Debug)]
@@ -63,19 +88,21 @@ impl Caller {
         &self.name
     }
 
-    /// Whether the caller may call `/v1/admin`.
+    /// Whether the caller's role allows a call.
     ///
     /// # Errors
     ///
-    /// `key_forbidden` for backends.
-    pub fn operates(&self) -> Result<(), Problem> {
-        match &self.key {
-            Some(key) if key.role != Role::Operator => {
-                Err(Problem::new(Code::KEY_FORBIDDEN)
-                    .detail("this call takes the key of an operator"))
-            }
-            _ => Ok(()),
+    /// `key_forbidden` if it does not.
+    pub fn may(&self, permission: Permission) -> Result<(), Problem> {
+        if self.key.as_ref().is_none_or(|key| permission.is_of(key.role)) {
+            return Ok(());
         }
+        let takes = match permission {
+            Permission::State | Permission::Serve => "a backend or an operator",
+            Permission::View => "an operator or a viewer",
+            Permission::Operate => "an operator",
+        };
+        Err(Problem::new(Code::KEY_FORBIDDEN).detail(format!("this call takes the key of {takes}")))
     }
 
     /// Whether the caller may touch the thing of this name in `section`, such as `queues`.
@@ -194,6 +221,7 @@ mod tests {
             ("narrow".into(), key("ark1.narrow", Role::Backend, vec![scope("queues", "shop")])),
             ("ops".into(), key("ark1.ops", Role::Operator, vec![])),
             ("ops-pools".into(), key("ark1.pools", Role::Operator, vec![scope("pools", "shop")])),
+            ("screen".into(), key("ark1.screen", Role::Viewer, vec![])),
         ])
     }
 
@@ -248,12 +276,15 @@ mod tests {
     fn role_and_scopes_decide() {
         let may = |key: &'static str| {
             let caller = caller(key).expect(key);
-            (caller.operates().is_ok(), caller.touches("queues", "shop").is_ok())
+            let all = [Permission::State, Permission::Serve, Permission::View, Permission::Operate];
+            let allowed = all.map(|permission| caller.may(permission).is_ok());
+            (allowed, caller.touches("queues", "shop").is_ok())
         };
-        assert_eq!(may("Bearer ark1.back"), (false, true));
-        assert_eq!(may("Bearer ark1.narrow"), (false, true));
-        assert_eq!(may("Bearer ark1.ops"), (true, true));
-        assert_eq!(may("Bearer ark1.pools"), (true, false));
+        assert_eq!(may("Bearer ark1.back"), ([true, true, false, false], true));
+        assert_eq!(may("Bearer ark1.narrow"), ([true, true, false, false], true));
+        assert_eq!(may("Bearer ark1.ops"), ([true; 4], true));
+        assert_eq!(may("Bearer ark1.pools"), ([true; 4], false));
+        assert_eq!(may("Bearer ark1.screen"), ([true, false, true, false], true));
         let narrow = caller("Bearer ark1.narrow").expect("a key");
         assert!(narrow.touches("queues", "shop2").is_err());
         assert!(narrow.touches("pools", "shop").is_err());
@@ -282,7 +313,9 @@ mod tests {
         }
         let here = headers(&[("host", "127.0.0.1:8081")]);
         let caller = Caller::of(&BTreeMap::new(), &here, HERE).expect("let in");
-        assert!(caller.operates().is_ok() && caller.touches("queues", "shop").is_ok());
+        assert!(
+            caller.may(Permission::Operate).is_ok() && caller.touches("queues", "shop").is_ok()
+        );
         assert_eq!(caller.name(), NO_KEY);
     }
 

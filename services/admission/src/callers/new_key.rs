@@ -32,9 +32,9 @@ pub fn command() -> Command {
             Arg::new("role")
                 .long("role")
                 .value_name("ROLE")
-                .value_parser(["backend", "operator"])
+                .value_parser(["backend", "operator", "viewer"])
                 .default_value("backend")
-                .help("Role of the caller: only operators can call /v1/admin"),
+                .help("Role of the caller: operators can also call /v1/admin, viewers can only read"),
         )
         .arg(
             Arg::new("scope")
@@ -101,6 +101,7 @@ mod tests {
     use anteroom_config::Config;
 
     use super::*;
+    use crate::callers::keys::{Caller, Permission};
 
     fn output(arguments: &[&str]) -> String {
         let matches = command().try_get_matches_from(arguments).expect("known arguments");
@@ -122,9 +123,9 @@ mod tests {
         let config = Config::load(Some(Path::new(&file))).expect("a configuration");
         let bearer = http::HeaderValue::try_from(format!("Bearer {key}")).expect("a header");
         let headers = [(http::header::AUTHORIZATION, bearer)].into_iter().collect();
-        let caller = crate::callers::keys::Caller::of(&config.keys, &headers, None).expect("known");
+        let caller = Caller::of(&config.keys, &headers, None).expect("known");
         assert_eq!(caller.name(), "shop");
-        assert!(caller.operates().is_ok());
+        assert!(caller.may(Permission::Operate).is_ok());
     }
 
     #[test]

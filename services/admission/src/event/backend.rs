@@ -17,7 +17,7 @@ use super::problems::{ApplyProblems, LookProblems, StatusProblems};
 use super::views::{ApplicationView, EventView};
 use crate::app::App;
 use crate::event::state::EventState;
-use crate::http::caller::Backend;
+use crate::http::caller::{Backend, Reader};
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
 
@@ -95,7 +95,7 @@ pub async fn status(
     get, path = "/v1/events/{event}", tag = "backends", operation_id = "event",
     responses((status = 200, description = "the event", body = EventView<'static>), LookProblems),
 )]
-pub async fn look(Backend(event): Backend<EventState>) -> Result<Response, Problem> {
+pub async fn look(Reader(event): Reader<EventState>) -> Result<Response, Problem> {
     let seen = event.recent().await?;
     Ok(Json(EventView::new(event.name(), &seen.snapshot, seen.age())).into_response())
 }

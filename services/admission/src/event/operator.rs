@@ -18,7 +18,7 @@ use super::backend::{VisitorPath, visitor_in};
 use super::problems::{DeadProblems, LookProblems, StatusProblems, StockProblems};
 use super::views::{DeadLettersView, RetriedView, StockView};
 use crate::event::state::EventState;
-use crate::http::caller::Operator;
+use crate::http::caller::{Operator, Viewer};
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
 use crate::http::pagination::{Page, ParsedQuery};
@@ -77,7 +77,7 @@ pub async fn add_stock(
     responses((status = 200, description = "a page", body = DeadLettersView), DeadProblems),
 )]
 pub async fn dead(
-    Operator { entity: event, .. }: Operator<EventState>,
+    Viewer { entity: event, .. }: Viewer<EventState>,
     ParsedQuery(Page { after, limit }): ParsedQuery<Page<MAX_DEAD, MAX_DEAD>>,
 ) -> Result<Response, Problem> {
     let found = event.event.dead(after, limit).await?;

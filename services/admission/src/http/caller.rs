@@ -16,17 +16,27 @@ use http::{HeaderMap, Uri};
 use super::audit::AuditEntry;
 use super::extract::Peer;
 use crate::app::{App, LiveConfig};
-use crate::callers::keys::{Caller, elsewhere, is_loopback_name};
+use crate::callers::keys::{Caller, Permission, elsewhere, is_loopback_name};
 use crate::entities::{Listed, name_in};
 
 /// So many names are shown to a caller that asks for another one.
 const MOST_NAMES: usize = 20;
+
+/// A caller that may see the entity of the path.
+pub struct Reader<T>(pub Arc<T>);
 
 /// A backend, or an operator, that may touch the entity of the path.
 pub struct Backend<T>(pub Arc<T>);
 
 /// A backend, or an operator, whose call names in its body what it is about.
 pub struct AnyBackend(Caller);
+
+/// An operator, or a viewer, that may see the entity of the path.
+pub struct Viewer<T> {
+    /// What the audit log will say of the call.
+    pub entry: AuditEntry,
+    pub entity: Arc<T>,
+}
 
 /// An operator that may touch the entity of the path.
 pub struct Operator<T> {
@@ -51,9 +61,16 @@ impl<T: Listed> Backend<T> {
         headers: &HeaderMap,
         peer: Option<IpAddr>,
     ) -> Result<Self, Problem> {
-        let live = app.live();
-        let caller = caller(&live, uri, headers, peer)?;
-        entity(&live, &caller, uri).map(Self)
+        permitted(app, uri, headers, peer, Permission::Serve).map(Self)
+    }
+}
+
+impl<T: Listed> FromRequestParts<Arc<App>> for Reader<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let peer = Peer::address_in(parts);
+        permitted(app, &parts.uri, &parts.headers, peer, Permission::State).map(Self)
     }
 }
 
@@ -79,7 +96,20 @@ impl FromRequestParts<Arc<App>> for AnyBackend {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        caller(&app.live(), &parts.uri, &parts.headers, Peer::address_in(parts)).map(Self)
+        let peer = Peer::address_in(parts);
+        let caller = known(&app.live(), &parts.uri, &parts.headers, peer)?;
+        caller.may(Permission::Serve)?;
+        Ok(Self(caller))
+    }
+}
+
+impl<T: Listed> FromRequestParts<Arc<App>> for Viewer<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let live = app.live();
+        let (caller, entry) = audited(&live, parts, Permission::View)?;
+        Ok(Self { entry, entity: entity(&live, &caller, &parts.uri)? })
     }
 }
 
@@ -88,7 +118,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Operator<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let live = app.live();
-        let (caller, entry) = operator(&live, parts)?;
+        let (caller, entry) = audited(&live, parts, Permission::Operate)?;
         Ok(Self { entry, entity: entity(&live, &caller, &parts.uri)? })
     }
 }
@@ -97,7 +127,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let (caller, entry) = operator(&app.live(), parts)?;
+        let (caller, entry) = audited(&app.live(), parts, Permission::Operate)?;
         let name = name_in::<T>(parts.uri.path()).filter(|name| is_name(name));
         let name = name.ok_or_else(|| {
             let rule = format!("the {} must match [a-z0-9-]{{1,40}}", T::Kind::NAME);
@@ -108,7 +138,21 @@ impl<T: Listed> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
     }
 }
 
-fn caller(
+/// The entity of the path, for a caller that has this permission.
+fn permitted<T: Listed>(
+    app: &App,
+    uri: &Uri,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+    permission: Permission,
+) -> Result<Arc<T>, Problem> {
+    let live = app.live();
+    let caller = known(&live, uri, headers, peer)?;
+    caller.may(permission)?;
+    entity(&live, &caller, uri)
+}
+
+fn known(
     live: &LiveConfig,
     uri: &Uri,
     headers: &HeaderMap,
@@ -122,12 +166,16 @@ fn caller(
     Caller::of(&live.config.keys, headers, peer)
 }
 
-/// An operator. The audit entry gets the caller before its permission is checked.
-fn operator(live: &LiveConfig, parts: &Parts) -> Result<(Caller, AuditEntry), Problem> {
+/// The caller of an audited call. The entry gets the caller before its permission is checked.
+fn audited(
+    live: &LiveConfig,
+    parts: &Parts,
+    permission: Permission,
+) -> Result<(Caller, AuditEntry), Problem> {
     let entry = AuditEntry::of(parts)?;
-    let caller = caller(live, &parts.uri, &parts.headers, Peer::address_in(parts))?;
+    let caller = known(live, &parts.uri, &parts.headers, Peer::address_in(parts))?;
     entry.key(caller.name());
-    caller.operates()?;
+    caller.may(permission)?;
     Ok((caller, entry))
 }
 

@@ -96,7 +96,6 @@ mod tests {
     use anteroom_core::event::MAX_DEAD;
 
     use super::*;
-    use crate::pool::operator::LedgerPage;
 
     #[test]
     fn a_query_names_a_part_of_the_dead_letters() {
@@ -106,16 +105,5 @@ mod tests {
         for wrong in ["limit=0", "limit=101", "after=-1", "after=1&after=2", "state=dead"] {
             assert!(Page::read(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_query_names_a_part_of_the_ledger() {
-        assert_eq!(LedgerPage::read(""), Ok(Page { after: 0, limit: 100 }));
-        assert_eq!(LedgerPage::read("limit=200&after=7"), Ok(Page { after: 7, limit: 200 }));
-        for query in ["after=-1", "limit=0", "limit=201", "after=1&after=2", "page=1"] {
-            assert!(LedgerPage::read(query).is_err(), "{query}");
-        }
-        let rule = "unknown parameter `page`, expected after or limit";
-        assert_eq!(LedgerPage::read("page=1"), Err(rule.to_owned()));
     }
 }

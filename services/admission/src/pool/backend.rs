@@ -15,7 +15,7 @@ use super::problems::{
     CancelProblems, ExtendProblems, LookProblems, PoolProblems, ReserveProblems, SettleProblems,
 };
 use super::views::{BalanceView, HoldLookView, HoldView, PoolView};
-use crate::http::caller::Backend;
+use crate::http::caller::{Backend, Reader};
 use crate::http::extract::JsonBody;
 use crate::pool::state::PoolState;
 
@@ -32,7 +32,7 @@ pub struct HoldPath {
     get, path = "/v1/pools/{pool}", tag = "backends", operation_id = "pool",
     responses((status = 200, description = "the pool", body = PoolView), PoolProblems),
 )]
-pub async fn pool(Backend(pool): Backend<PoolState>) -> Result<Response, Problem> {
+pub async fn pool(Reader(pool): Reader<PoolState>) -> Result<Response, Problem> {
     let seen = pool.recent().await?;
     Ok(Json(PoolView::new(&seen.snapshot, seen.age())).into_response())
 }

@@ -55,6 +55,10 @@ impl Routes for PoolState {
                 "the page begins after this number: `next` of the page before",
                 number(0, MAX_AMOUNT),
             ),
+            "before" => (
+                "the page has movements with smaller numbers, newest first; not with `after`",
+                number(1, MAX_AMOUNT),
+            ),
             "limit" => ("the maximum number on the page", of_ledger(number(1, MAX_LINES))),
             _ => return None,
         })

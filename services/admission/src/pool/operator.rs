@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use anteroom_authorize::problem::{Code, Problem};
-use anteroom_core::pool::{Answer, MAX_LINES};
+use anteroom_core::pool::{Answer, LedgerFrom, MAX_LINES};
+use anteroom_core::rules::MAX_AMOUNT;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use serde_json::json;
 
 use super::body::{FundsBody, amount};
-use super::problems::{ConfirmProblems, FundProblems, PoolProblems};
+use super::problems::{ConfirmProblems, FundProblems, LedgerProblems, PoolProblems};
 use super::views::{AuditView, BalanceView, LedgerView, PoolView};
 use crate::http::audit::CallerGone;
-use crate::http::caller::Operator;
+use crate::http::caller::{Operator, Viewer};
 use crate::http::extract::JsonBody;
-use crate::http::pagination::{Page, ParsedQuery};
+use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::pool::state::PoolState;
 
 /// How many movements a page shows by default.
@@ -61,23 +62,53 @@ pub async fn confirm(
 }
 
 /// Which part of the ledger to show.
-pub type LedgerPage = Page<DEFAULT_LINES, MAX_LINES>;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LedgerPage {
+    after: Option<u64>,
+    before: Option<u64>,
+    limit: u64,
+}
+
+impl Query for LedgerPage {
+    const NAMES: &'static [&'static str] = &["after", "before", "limit"];
+
+    fn of(parameters: &Parameters<'_>) -> Result<Self, String> {
+        let optional = |name, least| {
+            let given = parameters.text(name).is_some();
+            given.then(|| parameters.number(name, least, MAX_AMOUNT, least)).transpose()
+        };
+        Ok(Self {
+            after: optional("after", 0)?,
+            before: optional("before", 1)?,
+            limit: parameters.number("limit", 1, MAX_LINES, DEFAULT_LINES)?,
+        })
+    }
+}
 
 /// Read the ledger of a pool.
 ///
-/// In order, page by page. To read on, send `next` of a page as `after` until it is null. Movements
-/// older than `ledger_keep` are summed up in `opening`. To get the newest n movements, read
-/// `last_seq` first, and then send `last_seq` − n as `after`.
+/// Page by page: oldest first, or with `before` newest first. To read on, send `next` of a page as
+/// `after` or as `before` until it is null. To begin with the newest, send 9007199254740991 as
+/// `before`. Movements older than `ledger_keep` are summed up in `opening`.
 #[utoipa::path(
     get, path = "/v1/admin/pools/{pool}/ledger", tag = "operators", operation_id = "pool_ledger",
-    params(("after" = Option<u64>, Query), ("limit" = Option<u64>, Query)),
-    responses((status = 200, description = "the movements", body = LedgerView), PoolProblems),
+    params(
+        ("after" = Option<u64>, Query),
+        ("before" = Option<u64>, Query),
+        ("limit" = Option<u64>, Query),
+    ),
+    responses((status = 200, description = "the movements", body = LedgerView), LedgerProblems),
 )]
 pub async fn ledger(
-    Operator { entity: pool, .. }: Operator<PoolState>,
+    Viewer { entity: pool, .. }: Viewer<PoolState>,
     ParsedQuery(page): ParsedQuery<LedgerPage>,
 ) -> Result<Response, Problem> {
-    let ledger = pool.pool.ledger(page.after, page.limit).await?;
+    let from = match (page.after, page.before) {
+        (Some(_), Some(_)) => return Err(Problem::invalid_value("send after or before, not both")),
+        (None, Some(before)) => LedgerFrom::Before(before),
+        (after, None) => LedgerFrom::After(after.unwrap_or(0)),
+    };
+    let ledger = pool.pool.ledger(from, page.limit).await?;
     Ok(Json(LedgerView::from(ledger)).into_response())
 }
 
@@ -98,4 +129,22 @@ pub async fn audit(
     let audit = audit.ok_or_else(|| Problem::new(Code::REQUEST_TIMEOUT))??;
     entry.after(json!({ "holds": audit.holds(), "movements": audit.lines }));
     Ok(Json(AuditView::from(audit)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_names_a_part_of_the_ledger() {
+        let page = |after, before, limit| Ok(LedgerPage { after, before, limit });
+        assert_eq!(LedgerPage::read(""), page(None, None, 100));
+        assert_eq!(LedgerPage::read("limit=200&after=7"), page(Some(7), None, 200));
+        assert_eq!(LedgerPage::read("before=7"), page(None, Some(7), 100));
+        for query in ["after=-1", "before=0", "limit=0", "limit=201", "after=1&after=2", "page=1"] {
+            assert!(LedgerPage::read(query).is_err(), "{query}");
+        }
+        let rule = "unknown parameter `page`, expected after, before or limit";
+        assert_eq!(LedgerPage::read("page=1"), Err(rule.to_owned()));
+    }
 }

@@ -36,6 +36,8 @@ const PAYS: &[Code] = &[Code::INSUFFICIENT_BALANCE, Code::UNKNOWN_OPTION];
 problems! {
     /// Refusals to who looks at a pool, or operates it.
     PoolProblems of Code::UNKNOWN_POOL: CALLER;
+    /// Refusals to who reads the ledger.
+    LedgerProblems of Code::UNKNOWN_POOL: CALLER, VALUE;
     /// Refusals of a confirmation.
     ConfirmProblems of Code::UNKNOWN_POOL: CALLER, &[Code::PRIMARY_UNSEEN];
     /// Refusals of a hold or a draw.

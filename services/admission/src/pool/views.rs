@@ -157,12 +157,11 @@ pub struct LedgerView {
     opening_seq: u64,
     /// The sums after that movement.
     opening: SumsView,
-    /// The number of the newest movement. To list the newest movements, send a slightly smaller
-    /// number as `after`.
+    /// The number of the newest movement.
     last_seq: u64,
-    /// The movements, in order.
+    /// The movements: oldest first, with `before` newest first.
     movements: Vec<MovementView>,
-    /// Send it as `after` to get the next page; null at the end.
+    /// Send it as `after`, or as `before` if you sent that, to get the next page; null at the end.
     #[schema(required = true)]
     next: Option<u64>,
 }
@@ -195,7 +194,6 @@ pub struct MovementView {
 
 impl From<pool::Ledger> for LedgerView {
     fn from(ledger: pool::Ledger) -> Self {
-        let last = ledger.lines.last().map(|line| line.seq);
         let movements = ledger.lines.into_iter().map(|line| MovementView {
             seq: line.seq,
             kind: line.movement.name(),
@@ -211,7 +209,7 @@ impl From<pool::Ledger> for LedgerView {
             opening: ledger.opening.into(),
             last_seq: ledger.last_seq,
             movements: movements.collect(),
-            next: last.filter(|last| *last < ledger.last_seq),
+            next: ledger.next,
         }
     }
 }

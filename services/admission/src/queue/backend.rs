@@ -18,7 +18,7 @@ use super::calls::present_state;
 use super::problems::{BackendJoinProblems, BackendRenewProblems, KeyProblems};
 use super::views::place::{joined_view, view};
 use crate::app::App;
-use crate::http::caller::Backend;
+use crate::http::caller::{Backend, Reader};
 use crate::http::extract::JsonBody;
 use crate::http::identifier::Identifier;
 use crate::queue::views::place::PlaceView;
@@ -108,7 +108,7 @@ pub async fn finish(
     get, path = "/v1/queues/{queue}", tag = "backends", operation_id = "queue_state",
     responses((status = 200, description = "the state", body = QueueView<'static>), KeyProblems),
 )]
-pub async fn state(Backend(queue): Backend<QueueState>) -> Result<Response, Problem> {
+pub async fn state(Reader(queue): Reader<QueueState>) -> Result<Response, Problem> {
     present_state(&queue).await
 }
 

@@ -5,11 +5,13 @@ pub mod backend;
 pub mod board;
 pub mod caller;
 pub mod calls;
+pub mod find;
 pub mod hot;
 pub mod operator;
 pub mod overrides;
 pub mod places;
 pub mod problems;
+mod revision;
 mod state;
 pub mod stream;
 pub mod stream_slots;
@@ -75,6 +77,7 @@ impl Routes for QueueState {
             .routes(audit.around::<Self>("queue.reset", routes!(operator::reset)))
             .routes(audit.around::<Self>("queue.places", routes!(places::places)))
             .routes(audit.around::<Self>("queue.inspect", routes!(operator::inspect)))
+            .routes(audit.around::<Self>("queue.find", routes!(find::find)))
             .routes(audit.around::<Self>("queue.evict", routes!(operator::evict)))
     }
 
@@ -100,6 +103,10 @@ impl Routes for QueueState {
             "Idempotency-Key" => (
                 "at least 128 random bits, made before the join; keep it as secret as the token",
                 text("^[!-~]{22,128}$"),
+            ),
+            "If-Match" => (
+                "the `ETag` of the rules that this change is for; `*` or absent: of any",
+                text("^(\\*|\"[0-9]{1,16}-[0-9]{1,16}\")$"),
             ),
             "x-anteroom-position" => (
                 "the `position` of your last answer with this ticket: the new one is never above it",

@@ -13,15 +13,17 @@ use anteroom_core::queue::{MAX_TICKET, Queue, Ticket};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
-use http::StatusCode;
+use http::header::ETAG;
+use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::overrides::Overrides;
 use super::problems::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
+use super::revision::{etag, expected};
 use crate::app::App;
 use crate::http::audit::AuditEntry;
-use crate::http::caller::{Operator, OperatorOfAny};
+use crate::http::caller::{Operator, OperatorOfAny, Viewer};
 use crate::http::extract::JsonBody;
 use crate::queue::views::admin::{AdminView, TicketView};
 use crate::queue::views::queue::QueueView;
@@ -31,13 +33,16 @@ use crate::queue::views::queue::QueueView;
 /// Returns its public state, the rules in force and the overrides with their ends.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "look_at_queue",
-    responses((status = 200, description = "the rules", body = AdminView<'static>), KeyProblems),
+    responses(
+        (status = 200, description = "the rules", body = AdminView<'static>,
+            headers(("etag" = String, description = "the revision of the rules, for `If-Match`"))),
+        KeyProblems,
+    ),
 )]
-pub async fn look(
-    Operator { entity: queue, .. }: Operator<QueueState>,
-) -> Result<Response, Problem> {
+pub async fn look(Viewer { entity: queue, .. }: Viewer<QueueState>) -> Result<Response, Problem> {
     let snapshot = queue.queue.snapshot().await?;
-    Ok(axum::Json(AdminView::new(queue.name(), &snapshot)).into_response())
+    let view = AdminView::new(queue.name(), &snapshot);
+    Ok(([(ETAG, etag(snapshot.revision))], axum::Json(view)).into_response())
 }
 
 /// Override rules of a queue.
@@ -45,29 +50,46 @@ pub async fn look(
 /// Each field that you send overrides the configuration until `until`; without `until` the override
 /// has no end. `null` removes an override. Fields that you do not send stay as they are. A new
 /// `state` without `reason` removes the old reason.
+///
+/// With `If-Match`, the `ETag` of the rules that you have read, nothing is changed if other rules
+/// are in force.
 #[utoipa::path(
     patch, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "override_rules",
+    params(("If-Match" = Option<String>, Header)),
     request_body = Overrides,
     responses(
-        (status = 200, description = "the public state", body = QueueView<'static>),
+        (status = 200, description = "the public state", body = QueueView<'static>,
+            headers(("etag" = String, description = "the new revision of the rules"))),
         OverrideProblems,
     ),
 )]
 pub async fn change(
     Operator { entry, entity: queue }: Operator<QueueState>,
+    headers: HeaderMap,
     JsonBody(overrides): JsonBody<Overrides>,
 ) -> Result<Response, Problem> {
+    let expected = expected(&headers)?;
     let found = queue.queue.snapshot().await?;
     entry.before(AdminView::new(queue.name(), &found).rules());
     let now = found.store_time_us / 1_000_000;
     let change = overrides.check(now, &found.rules, &queue.config.rules)?;
-    if !change.overrides.is_empty() {
-        queue.queue.override_rules(&change.overrides, change.until).await?;
-    }
+    let (overrides, until) = (&change.overrides, change.until);
+    let is_changed = match expected {
+        Some(revision) if revision != found.revision => false,
+        _ if overrides.is_empty() => true,
+        Some(revision) => queue.queue.override_rules_of(revision, overrides, until).await?,
+        None => queue.queue.override_rules(overrides, until).await.map(|()| true)?,
+    };
     let requested_at = Instant::now();
     let after = queue.queue.snapshot().await?;
-    entry.after(AdminView::new(queue.name(), &after).rules());
-    let view = axum::Json(QueueView::new(queue.name(), &after, Duration::ZERO)).into_response();
+    let (in_force, etag) = (AdminView::new(queue.name(), &after).rules(), etag(after.revision));
+    if !is_changed {
+        let problem = Problem::new(Code::REVISION_CHANGED).current(in_force);
+        return Err(problem.header(ETAG, etag));
+    }
+    entry.after(in_force);
+    let view = QueueView::new(queue.name(), &after, Duration::ZERO);
+    let view = ([(ETAG, etag)], axum::Json(view)).into_response();
     // This process acts on it at once; the others see it within their next second.
     queue.observe(requested_at, after);
     Ok(view)
@@ -127,7 +149,7 @@ pub async fn purge(
     responses((status = 200, description = "the ticket", body = TicketView), TicketProblems),
 )]
 pub async fn inspect(
-    Operator { entry, entity: queue }: Operator<QueueState>,
+    Viewer { entry, entity: queue }: Viewer<QueueState>,
     path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<Response, Problem> {
     let ticket = ticket(path, &entry)?;
@@ -179,12 +201,14 @@ fn ticket(
         .ok()
         .map(|Path(TicketPath { ticket })| ticket)
         .filter(|ticket| (1..=MAX_TICKET).contains(ticket))
-        .ok_or_else(|| {
-            let rule = format!("the ticket must be a whole number from 1 to {MAX_TICKET}");
-            Problem::new(Code::BAD_REQUEST).detail(rule)
-        })?;
+        .ok_or_else(|| Problem::new(Code::BAD_REQUEST).detail(format!("the {}", ticket_rule())))?;
     entry.ticket(ticket);
     Ok(ticket)
+}
+
+/// What a ticket number must be.
+pub fn ticket_rule() -> String {
+    format!("ticket must be a whole number from 1 to {MAX_TICKET}")
 }
 
 fn never_given() -> Problem {

@@ -6,7 +6,7 @@ use anteroom_core::queue::{MAX_PLACES, MAX_TICKET, Status, Ticket};
 use axum::response::{IntoResponse as _, Response};
 
 use super::problems::KeyProblems;
-use crate::http::caller::Operator;
+use crate::http::caller::Viewer;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::queue::views::admin::PlacesView;
 
@@ -38,7 +38,7 @@ pub struct Part {
     responses((status = 200, description = "the places", body = PlacesView), KeyProblems),
 )]
 pub async fn places(
-    Operator { entity: queue, .. }: Operator<QueueState>,
+    Viewer { entity: queue, .. }: Viewer<QueueState>,
     ParsedQuery(part): ParsedQuery<Part>,
 ) -> Result<Response, Problem> {
     let found = queue.queue.places(part.state, part.after, part.limit).await?;

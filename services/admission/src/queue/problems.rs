@@ -42,9 +42,12 @@ problems! {
     /// Refusals of a preview.
     PreviewProblems of Code::UNKNOWN_QUEUE: CALLER, VALUE;
     /// Refusals of overrides.
-    OverrideProblems of Code::UNKNOWN_QUEUE: CALLER, BODY, VALUE;
+    OverrideProblems of Code::UNKNOWN_QUEUE: CALLER, BODY, VALUE,
+        &[Code::BAD_REQUEST, Code::REVISION_CHANGED];
     /// Refusals of an operator's look at a ticket, or its eviction.
     TicketProblems of Code::UNKNOWN_QUEUE: CALLER, &[Code::NOT_FOUND];
+    /// Refusals to who looks for a place.
+    FindProblems of Code::UNKNOWN_QUEUE: CALLER, BODY, VALUE, &[Code::NOT_FOUND];
     /// Refusals of a purge, which needs no configured queue.
     PurgeProblems: CALLER, &[Code::BAD_REQUEST, Code::QUEUE_CONFIGURED], STORE;
 }

@@ -76,6 +76,79 @@ async fn an_override_holds_until_its_end_and_null_takes_it_back() {
     assert_eq!(unchanged.is(200).json()["state"], "open");
 }
 
+/// Two operators read the same rules; the second to write is shown what the first has written.
+#[tokio::test]
+async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
+    let room = Room::shared(ONE).await;
+    let get = async || room.call("service", Method::GET, ADMIN).key(OPS).send().await;
+    let patch_if = async |tag: &str, body: Value| {
+        let call = room.call("service", Method::PATCH, ADMIN).key(OPS).header("if-match", tag);
+        call.json(body).send().await
+    };
+    let read = get().await.is(200).header("etag").to_owned();
+    assert_eq!(get().await.header("etag").to_owned(), read, "a read changes nothing");
+    let first = patch_if(&read, json!({ "capacity": 2 })).await.is(200).header("etag").to_owned();
+    assert_ne!(first, read);
+    for body in [json!({ "capacity": 9 }), json!({})] {
+        let second = patch_if(&read, body).await;
+        let problem = second.refuses(412, "revision_changed").json();
+        assert_eq!(second.header("etag").to_owned(), first);
+        assert_eq!(problem["current"]["rules"]["capacity"], 2, "{problem}");
+        assert_eq!(problem["current"]["overrides"]["capacity"], json!({ "value": 2 }), "{problem}");
+    }
+    let seen = get().await;
+    assert_eq!(
+        (seen.json()["rules"]["capacity"].clone(), seen.header("etag").to_owned()),
+        (json!(2), first.clone())
+    );
+    // What is wrong is named first, and a call without the header is for any rules.
+    patch_if(&read, json!({ "capacity": 0 })).await.refuses(422, "invalid_value");
+    let next = patch_if(&first, json!({ "capacity": 3 })).await.is(200).header("etag").to_owned();
+    for any in ["*", ""] {
+        let body = json!({ "capacity": 4 });
+        if any.is_empty() { patch(&room, body).await } else { patch_if(any, body).await }.is(200);
+    }
+    patch_if(&next, json!({ "capacity": 5 })).await.refuses(412, "revision_changed");
+    for malformed in [
+        "1-2",
+        "W/\"1-2\"",
+        "\"1\"",
+        "\"a-b\"",
+        "\"+1-2\"",
+        "\"1-2\", \"3-4\"",
+        "\"1-9007199254740992\"",
+    ] {
+        let refused = patch_if(malformed, json!({ "capacity": 6 })).await;
+        let detail = refused.refuses(400, "bad_request").json()["detail"].to_string();
+        assert!(detail.contains("If-Match must be"), "{malformed}: {detail}");
+    }
+    assert_eq!(look(&room).await["rules"]["capacity"], 4);
+}
+
+/// Of many at the same time that have read the same rules, one is the first.
+#[tokio::test]
+async fn of_changes_to_the_same_rules_one_takes_effect() {
+    let room = Room::shared(ONE).await;
+    for _ in 0..3 {
+        let read = room
+            .call("service", Method::GET, ADMIN)
+            .key(OPS)
+            .send()
+            .await
+            .header("etag")
+            .to_owned();
+        let calls = (10..20).map(|capacity| {
+            let call = room.call("service", Method::PATCH, ADMIN).key(OPS);
+            call.header("if-match", &read).json(json!({ "capacity": capacity })).send()
+        });
+        let answers = futures_util::future::join_all(calls).await;
+        let taken: Vec<_> = (10..20).zip(&answers).filter(|(_, it)| it.status == 200).collect();
+        assert_eq!(taken.len(), 1, "{answers:?}");
+        assert_eq!(answers.iter().filter(|it| it.status == 412).count(), 9, "{answers:?}");
+        assert_eq!(look(&room).await["rules"]["capacity"], taken[0].0);
+    }
+}
+
 #[tokio::test]
 async fn paused_and_closed_stop_what_they_should_and_nothing_else() {
     let room = Room::shared(ONE).await;
@@ -175,6 +248,58 @@ async fn an_operator_looks_at_a_ticket_and_takes_it_away() {
     assert_eq!(gone.refuses(410, "place_gone").json()["reason"], "evicted");
     room.authorize(&first).await.refuses(403, "place_gone");
     room.becomes(&second, "ready").await;
+}
+
+#[tokio::test]
+async fn an_operator_finds_a_place_without_an_id_in_the_url() {
+    let room = Room::shared(ONE).await;
+    let join = |visitor: &str| {
+        let call = room.call("service", Method::POST, "/v1/queues/:name/tokens").key(OPS);
+        call.json(json!({ "visitor_id": visitor })).send()
+    };
+    join("ana").await.is(201);
+    let second = join("ben@shop.example").await.is(201).token();
+    let places = room.call("service", Method::GET, &format!("{ADMIN}/places")).key(OPS);
+    let handle = places.send().await.is(200).json()["places"][1]["place"].clone();
+    let find = async |body: &Value| {
+        let call = room.call("service", Method::POST, &format!("{ADMIN}/places/find")).key(OPS);
+        call.json(body.clone()).send().await
+    };
+    let names = [
+        json!({ "ticket": 2 }),
+        json!({ "handle": handle }),
+        json!({ "visitor_id": "ben@shop.example" }),
+    ];
+    for name in &names {
+        let found = find(name).await.is(200).json();
+        assert_eq!((&found["ticket"], &found["status"]), (&json!(2), &json!("waiting")), "{name}");
+        assert!(found["joined_at"].is_string(), "{found}");
+    }
+    room.leave(&second).await.is(204);
+    for name in &names[..2] {
+        let found = find(name).await.is(200).json();
+        assert_eq!(
+            (&found["status"], &found["reason"]),
+            (&json!("gone"), &json!("left")),
+            "{name}"
+        );
+    }
+    for nothing in [&names[2], &json!({ "ticket": 3 }), &json!({ "visitor_id": "eve" })] {
+        find(nothing).await.refuses(404, "not_found");
+    }
+    let one = "send exactly one of ticket, handle and visitor_id";
+    for (body, status, code, detail) in [
+        (json!({}), 422, "invalid_value", one),
+        (json!({ "ticket": 2, "visitor_id": "ana" }), 422, "invalid_value", one),
+        (json!({ "ticket": 0 }), 422, "invalid_value", "ticket must be"),
+        (json!({ "ticket": "2" }), 400, "invalid_body", "ticket"),
+        (json!({ "handle": "A" }), 422, "invalid_value", "handle must be"),
+        (json!({ "visitor_id": " ana" }), 422, "invalid_value", "visitor_id must be"),
+        (json!({ "name": "ana" }), 400, "invalid_body", "name"),
+    ] {
+        let refused = find(&body).await.refuses(status, code).json()["detail"].to_string();
+        assert!(refused.contains(detail), "{body}: {refused}");
+    }
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ use support::key::key;
 
 pub const BACKEND: &str = "ark1.backend-key";
 pub const OPERATOR: &str = "ark1.operator-key";
+pub const VIEWER: &str = "ark1.viewer-key";
 /// An operator's key for another queue only.
 pub const NARROW: &str = "ark1.narrow-key";
 
@@ -36,6 +37,7 @@ impl Ports {
             key("back", BACKEND, "backend", &[]),
             key("ops", OPERATOR, "operator", &[]),
             key("narrow", NARROW, "operator", &["queues:other"]),
+            key("screen", VIEWER, "viewer", &[]),
         ];
         Self::with(&keys.concat()).await
     }

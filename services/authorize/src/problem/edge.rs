@@ -78,7 +78,7 @@ codes! {
     /// The role or the scopes of the API key do not cover this call.
     KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The API key does not allow this call",
         No, "Use a key whose scopes name this queue, limit, target, event or pool. Calls under \
-            `/v1/admin` need the role `operator`.";
+            `/v1/admin` need the role `operator`, or `viewer` to read. A viewer changes nothing.";
     /// A request came through a proxy to a service port without configured keys.
     FORWARDED_REFUSED = FORBIDDEN, "forwarded_refused",
         "Forwarded requests are refused on this port",

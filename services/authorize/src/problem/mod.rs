@@ -67,6 +67,10 @@ pub struct ProblemBody<'a> {
     /// When to ask again, in milliseconds; `Retry-After` says the same in whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// What is in force, with `revision_changed`.
+    #[cfg_attr(feature = "http-api", schema(value_type = Option<Object>))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<&'a serde_json::Value>,
 }
 
 /// A refusal on its way out.
@@ -82,6 +86,7 @@ struct Inner {
     headers: HeaderMap,
     cause: Option<String>,
     at_gate: bool,
+    current: Option<serde_json::Value>,
 }
 
 /// What went wrong on our side, for the log line of the shell; it never reaches the caller.
@@ -99,6 +104,7 @@ impl Problem {
             headers: HeaderMap::new(),
             cause: None,
             at_gate: false,
+            current: None,
         }))
     }
 
@@ -170,6 +176,13 @@ impl Problem {
         self
     }
 
+    /// Says what is in force, instead of what the caller expects.
+    #[must_use]
+    pub fn current(mut self, current: serde_json::Value) -> Self {
+        self.0.current = Some(current);
+        self
+    }
+
     /// The code.
     pub fn code(&self) -> Code {
         self.0.code
@@ -198,9 +211,9 @@ impl Problem {
             reason: inner.reason.map(GoneReason::name),
             docs: DOCS_URL.load().as_deref().map(|page| format!("{page}#{}", inner.code.name())),
             retry_after_ms: inner.retry_after.map(millis),
+            current: inner.current.as_ref(),
         };
-        // Strings and numbers only: this cannot fail, and an empty body would still carry the
-        // status.
+        // All keys are strings: this cannot fail, and an empty body would still carry the status.
         let body = serde_json::to_vec(&body).unwrap_or_default();
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = status;

@@ -45,6 +45,11 @@ codes! {
     /// The place is not active, so it cannot be renewed.
     NOT_ACTIVE = CONFLICT, "not_active", "The place is not active",
         No, "Claim the place first.";
+    /// `If-Match` names other rules than those in force. `current` has these. Nothing was changed.
+    REVISION_CHANGED = PRECONDITION_FAILED, "revision_changed",
+        "The rules have changed since you read them",
+        No, "Compare `current` with what you want. Then send the call again, with the `ETag` of \
+            this answer as `If-Match`.";
     /// The configuration still names the queue, so its data is not removed.
     QUEUE_CONFIGURED = CONFLICT, "queue_configured", "The configuration names this queue",
         No, "Remove the queue from the configuration of all services first.";

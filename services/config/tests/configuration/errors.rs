@@ -268,7 +268,7 @@ fn every_rule_has_its_line() {
         // Keys.
         ("[keys.shop]\nrole = \"backend\"".into(), "keys.shop.digest: is required".into()),
         ("[keys.shop]\ndigest = \"sha256:12\"\nrole = \"backend\"".into(), "keys.shop.digest = [hidden] (FILE): must be \"sha256:\" and 64 hexadecimal digits".into()),
-        (format!("[keys.shop]\ndigest = \"sha256:{0}\"\nrole = \"root\"", "0".repeat(64)), "keys.shop.role = \"root\" (FILE): must be one of backend, operator".into()),
+        (format!("[keys.shop]\ndigest = \"sha256:{0}\"\nrole = \"root\"", "0".repeat(64)), "keys.shop.role = \"root\" (FILE): must be one of backend, operator, viewer".into()),
         (format!("[keys.shop]\ndigest = \"sha256:{0}\"\nrole = \"backend\"\nscopes = [\"pools\"]", "0".repeat(64)), "keys.shop.scopes[0] = \"pools\" (FILE): must be SECTION:NAME such as \"pools:reward\", SECTION being one of queues, events, pools, limits, targets".into()),
         (format!("[keys.Shop]\ndigest = \"sha256:{0}\"\nrole = \"backend\"", "0".repeat(64)), "keys.Shop (FILE): the name must be 1 to 40 characters of a-z, 0-9 and -".into()),
         (format!("[keys.a]\ndigest = \"sha256:{0}\"\nrole = \"backend\"\n[keys.b]\ndigest = \"sha256:{0}\"\nrole = \"backend\"", "0".repeat(64)), format!("keys.b.digest = \"sha256:{}\" (FILE): must be another digest than that of keys.a", "0".repeat(64))),

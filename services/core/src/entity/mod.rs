@@ -26,6 +26,17 @@ pub(crate) trait Ruled: Stored + Send + Sync + 'static {
     fn seed_script() -> &'static Script;
 }
 
+/// What has become of a write of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// The store has them already.
+    Same,
+    /// The store's have changed.
+    Changed,
+    /// Nothing was written: the store's are not those that the write is for.
+    Refused,
+}
+
 /// One entity in the store, such as a queue.
 pub(crate) struct Entity<R> {
     name: String,
@@ -133,22 +144,25 @@ impl<R: Ruled> Entity<R> {
     }
 
     /// Writes rules over the newest that were seen; `rules` is what the script takes behind these.
-    /// Returns whether the store's have changed; `None` when it holds none to override.
+    /// Returns what has become of it; `None` when the store holds none to override.
     pub(crate) async fn write_rules(
         &self,
         script: &'static Script,
         rules: &Args,
-    ) -> Result<Option<bool>, Error> {
+        repeat: Repeat,
+    ) -> Result<Option<Written>, Error> {
         let mut args = self.args();
         args.push(new_epoch().as_slice());
         self.newest.push_parts(&mut args);
         args.append(rules);
-        let Some(mut reply) = self.call(script, &args, Repeat::IfUnknown).await? else {
-            return Ok(None);
+        let Some(mut reply) = self.call(script, &args, repeat).await? else { return Ok(None) };
+        let written = match reply.count()? {
+            0 => Written::Same,
+            1 => Written::Changed,
+            _ => Written::Refused,
         };
-        let changed = reply.count()? == 1;
         self.newest.read(&mut reply)?;
-        Ok(Some(changed))
+        Ok(Some(written))
     }
 
     /// Writes the rules of a file by this script. Returns whether the store's have changed.
@@ -157,8 +171,9 @@ impl<R: Ruled> Entity<R> {
         script: &'static Script,
         rules: &R,
     ) -> Result<bool, Error> {
-        let written = self.write_rules(script, &named(rules::write(rules))).await?;
-        Ok(written == Some(true))
+        let rules = named(rules::write(rules));
+        let written = self.write_rules(script, &rules, Repeat::IfUnknown).await?;
+        Ok(written == Some(Written::Changed))
     }
 
     /// The entity as a whole, as `look` finds it, which also returns whether the store holds the

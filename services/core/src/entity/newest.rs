@@ -46,16 +46,17 @@ impl Newest {
     }
 
     /// Reads what a script returns of each part, and keeps what is newer. False when the store
-    /// holds an older part than was seen.
-    pub(crate) fn read(&self, reply: &mut Reply) -> Result<bool, Error> {
-        let mut has_all = true;
+    /// holds an older part than was seen; with the revisions that it holds.
+    pub(crate) fn read(&self, reply: &mut Reply) -> Result<(bool, Vec<u64>), Error> {
+        let (mut has_all, mut revisions) = (true, Vec::new());
         for seen in self.parts().iter_mut() {
             let found = Part { revision: reply.count()?, packed: reply.bytes()? };
             has_all &= found.revision >= seen.revision;
+            revisions.push(found.revision);
             if found.revision > seen.revision {
                 *seen = found;
             }
         }
-        Ok(has_all)
+        Ok((has_all, revisions))
     }
 }

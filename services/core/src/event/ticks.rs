@@ -87,7 +87,7 @@ impl Event {
         let (claimed, retried) = (reply.count()?, reply.count()?);
         let (dead, failed) = (reply.count()?, reply.count()?);
         let (sold_out, codes) = (reply.count()?, reply.count()?);
-        let has_all = self.entity().newest().read(&mut reply)?;
+        let (has_all, _) = self.entity().newest().read(&mut reply)?;
         let rules = Rules::read(rules_of_reply(&mut reply)?)?;
         let pending = line + returned + retried;
         let snapshot = Snapshot {

@@ -82,6 +82,15 @@ pub struct Line {
     pub operation_id: Option<String>,
 }
 
+/// Which part of the ledger is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LedgerFrom {
+    /// The movements behind this number, oldest first.
+    After(u64),
+    /// The movements before this number, newest first.
+    Before(u64),
+}
+
 /// A part of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
@@ -91,8 +100,10 @@ pub struct Ledger {
     pub opening: Sums,
     /// The last line of all.
     pub last_seq: u64,
-    /// Lines, in order.
+    /// Lines, in the order that was requested.
     pub lines: Vec<Line>,
+    /// Where the next part begins, in the same order; absent at the end.
+    pub next: Option<u64>,
 }
 
 /// What a pool has, by its ledger and by itself.
@@ -116,9 +127,15 @@ impl Audit {
 }
 
 impl Pool {
-    /// The movements behind a number, in order: at most so many, [`MAX_LINES`] or less.
-    pub async fn ledger(&self, after: u64, limit: u64) -> Result<Ledger, Error> {
-        let args = self.entity().args().with(after).with(limit.clamp(1, MAX_LINES));
+    /// A part of the ledger: at most so many movements, [`MAX_LINES`] or less.
+    pub async fn ledger(&self, from: LedgerFrom, limit: u64) -> Result<Ledger, Error> {
+        let (after, before) = match from {
+            LedgerFrom::After(after) => (after, 0),
+            // None is before the first.
+            LedgerFrom::Before(before) => (0, before.max(1)),
+        };
+        let limit = limit.clamp(1, MAX_LINES);
+        let args = self.entity().args().with(after).with(before).with(limit);
         let mut reply = self.entity().ask(&scripts::LEDGER, args, Repeat::IfUnknown).await?;
         let mut numbers = reply.packed()?;
         let mut ledger = Ledger {
@@ -126,10 +143,19 @@ impl Pool {
             opening: Sums::read(&mut numbers)?,
             last_seq: numbers.count()?,
             lines: Vec::new(),
+            next: None,
         };
         numbers.end()?;
         while !reply.is_empty() {
             ledger.lines.push(line(&mut reply)?);
+        }
+        if before == 0 {
+            let last = ledger.lines.last().map(|line| line.seq);
+            ledger.next = last.filter(|last| *last < ledger.last_seq);
+        } else {
+            ledger.lines.reverse();
+            let first = before.min(ledger.last_seq + 1).saturating_sub(limit);
+            ledger.next = Some(first).filter(|first| *first > ledger.opening_seq + 1);
         }
         Ok(ledger)
     }

@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout_at};
 
 pub use holds::{HoldState, HoldView, Settled};
-pub use ledger::{Audit, Ledger, Line, MAX_LINES, Movement, Sums};
+pub use ledger::{Audit, Ledger, LedgerFrom, Line, MAX_LINES, Movement, Sums};
 pub use reply::{Answer, Refusal};
 pub use reserve::{AmountRequest, Drawn, Hold, HoldId};
 pub use rules::{MAX_OPTIONS, OnFailover, RULES, Rules};

@@ -68,7 +68,7 @@ impl Pool {
         let (holds, unconfirmed) = (numbers.count()?, numbers.count()? == 1);
         let (failovers, holds_expired) = (numbers.count()?, numbers.count()?);
         numbers.end()?;
-        let has_all = self.entity().newest().read(&mut reply)?;
+        let (has_all, _) = self.entity().newest().read(&mut reply)?;
         let rules = Rules::read(rules_of_reply(&mut reply)?)?;
         let snapshot = Snapshot { sums, holds, unconfirmed, failovers, holds_expired, rules };
         Ok((snapshot, has_all))

@@ -34,7 +34,7 @@ pub use assertion::{ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTI
 pub use departures::{Departed, Departures};
 pub use health::{Adaptive, AdaptiveBatch, BreakerReading, Health, StepReason};
 pub use metrics::QueueCounts;
-pub use operate::{Inspected, Inspection, MAX_PLACES, Places, Purged};
+pub use operate::{Inspected, Inspection, MAX_PLACES, PlaceName, Places, Purged};
 pub use place::{
     Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, SOONEST_POLL, Standing, Status,
     Ticket, Wait,
@@ -43,7 +43,7 @@ pub use revocations::Revocations;
 pub use rules::{Override, Pace, RELATIONS, RULES, Rules, State};
 pub use seen::{Polled, Seen, SeenSlot};
 pub use sketch::Sketch;
-pub use ticks::{Overridden, Promotion, Snapshot, Sweep};
+pub use ticks::{Overridden, Promotion, Revision, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
 pub use visits::{Join, Leave, Visit};
 

@@ -7,8 +7,9 @@ use super::overrides;
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Status, Ticket};
 use super::reply::Code;
 use super::rules::{Override, Rules};
+use super::ticks::Revision;
 use super::{Queue, scripts};
-use crate::entity::{Entity, named, new_epoch};
+use crate::entity::{Entity, Written, named, new_epoch};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 
 /// What a script returns in place of a status.
@@ -16,6 +17,17 @@ const IS_GONE: u64 = Code::IsGone as u64;
 
 /// The most places that one look at the line shows.
 pub const MAX_PLACES: u64 = 200;
+
+/// How an operator names a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceName {
+    /// By its ticket.
+    Ticket(Ticket),
+    /// By its handle.
+    Handle(PlaceRef),
+    /// The one that this identity holds now.
+    Holder(PlaceId),
+}
 
 /// What the store knows of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,15 +79,38 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<(), Error> {
-        let until = until.unwrap_or(0).saturating_mul(1_000_000);
+        self.write_overrides(overrides, until, None).await.map(drop)
+    }
+
+    /// The same, if the rules in force have this revision. False if they have another one: then
+    /// nothing was changed.
+    pub async fn override_rules_of(
+        &self,
+        revision: Revision,
+        overrides: &[Override],
+        until: Option<u64>,
+    ) -> Result<bool, Error> {
+        let written = self.write_overrides(overrides, until, Some(revision)).await?;
+        Ok(written != Written::Refused)
+    }
+
+    async fn write_overrides(
+        &self,
+        overrides: &[Override],
+        until: Option<u64>,
+        revision: Option<Revision>,
+    ) -> Result<Written, Error> {
+        let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
+        // A repeat would find the revision that the first call made.
+        let repeat = if revision.is_some() { Repeat::Never } else { Repeat::IfUnknown };
+        rules.push(revision.map(|revision| revision.to_string()).unwrap_or_default());
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
-        let mut rules = Args::new().with(until);
         rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
-        let write = || self.entity().write_rules(script, &rules);
-        self.entity().seeded(script, write).await.map(drop)
+        let write = || self.entity().write_rules(script, &rules, repeat);
+        self.entity().seeded(script, write).await
     }
 
     /// Removes the place of a ticket and returns it; `None` when no place has it.
@@ -91,9 +126,21 @@ impl Queue {
 
     /// What the store knows of a ticket; `None` when it was never given.
     pub async fn inspect(&self, ticket: Ticket) -> Result<Option<Inspection>, Error> {
-        let args = self.entity().args().with(ticket);
+        Ok(self.find(PlaceName::Ticket(ticket)).await?.map(|(_, found)| found))
+    }
+
+    /// The ticket of a place, and what the store knows of it; `None` when there is no such place.
+    pub async fn find(&self, place: PlaceName) -> Result<Option<(Ticket, Inspection)>, Error> {
+        let (ticket, id, epoch) = match place {
+            PlaceName::Ticket(ticket) => (ticket, None, None),
+            PlaceName::Handle(PlaceRef { epoch, id, ticket }) => (ticket, Some(id), Some(epoch)),
+            PlaceName::Holder(id) => (0, Some(id), None),
+        };
+        let mut args = self.entity().args().with(ticket);
+        args.push(id.as_ref().map_or(&[][..], |id| &id.0));
+        args.push(epoch.as_ref().map_or(&[][..], |epoch| &epoch.0));
         let mut reply = self.entity().ask(&scripts::INSPECT, args, Repeat::IfUnknown).await?;
-        let (status, why) = (reply.count()?, reply.count()?);
+        let (ticket, status, why) = (reply.count()?, reply.count()?, reply.count()?);
         let gone = || {
             GoneReason::numbered(why).ok_or_else(|| reply.error(format!("unknown reason {why}")))
         };
@@ -102,7 +149,7 @@ impl Queue {
             IS_GONE => Inspected::Gone(gone()?),
             other => here(&reply, other)?,
         };
-        inspection(&mut reply, status).map(Some)
+        Ok(Some((ticket, inspection(&mut reply, status)?)))
     }
 
     /// The places in ticket order behind a ticket: at most so many, 200 or less, all or those of

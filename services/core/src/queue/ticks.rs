@@ -1,5 +1,6 @@
 //! What the scheduler does, any number of them at once: promote, sweep, and the view of the whole.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::health::{AdaptiveBatch, Health, StepReason};
@@ -85,10 +86,27 @@ pub struct Snapshot {
     pub health_pace: Option<f64>,
     /// The adaptive batch, while schedulers name its bounds.
     pub adaptive: Option<AdaptiveBatch>,
+    /// The revision of the rules.
+    pub revision: Revision,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
     pub rules: Rules,
     /// The overrides in force.
     pub overridden: Vec<Overridden>,
+}
+
+/// The revision of a queue's rules: each write that changes them makes another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// That of the file's.
+    pub file: u64,
+    /// That of the overrides.
+    pub overrides: u64,
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.file, self.overrides)
+    }
 }
 
 /// An override in force.
@@ -164,7 +182,10 @@ impl Queue {
         let quarters = u8::try_from(reply.count()?).unwrap_or(u8::MAX);
         let health_pace = health.map(|_| f64::from(quarters) / QUARTERS);
         let adaptive = adaptive(&mut reply)?;
-        let has_all = self.entity().newest().read(&mut reply)?;
+        let (has_all, revisions) = self.entity().newest().read(&mut reply)?;
+        let [file, overrides] = revisions[..] else {
+            return Err(reply.error(format!("{} parts of rules", revisions.len())));
+        };
         let (rules, reason) = overrides::read(&mut reply)?;
         let mut overridden = Vec::new();
         while !reply.is_empty() {
@@ -191,6 +212,7 @@ impl Queue {
             health,
             health_pace,
             adaptive,
+            revision: Revision { file, overrides },
             rules,
             overridden,
         };

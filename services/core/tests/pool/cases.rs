@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{AmountRequest, Answer, HoldState, Refusal, Rules, Sums};
+use anteroom_core::pool::{AmountRequest, Answer, HoldState, LedgerFrom, Refusal, Rules, Sums};
 use anteroom_core::rules::Name;
 use futures_util::future::join_all;
 
@@ -240,7 +240,7 @@ async fn promise_10_a_pool_whose_sums_are_gone_is_born_behind_its_ledger() {
         world.redis.run::<i64>(loss).await;
         let all = Sums { balance: 100, funded: 100, ..Sums::default() };
         assert_eq!(sums(&pool).await, all);
-        let ledger = pool.ledger(0, 10).await.expect("a look");
+        let ledger = pool.ledger(LedgerFrom::After(0), 10).await.expect("a look");
         assert_eq!((ledger.opening_seq, ledger.opening, ledger.last_seq), (4, Sums::default(), 5));
         pass(&world, &pool, 61).await;
         assert_eq!(sums(&pool).await, all, "what they had reserved is gone with the sums");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Movement, Rules, Sums};
+use anteroom_core::pool::{LedgerFrom, Movement, Rules, Sums};
 
 use super::money::{draw, funded, hold, opened, pass, sums, tick, units};
 use super::support::START;
@@ -18,7 +18,7 @@ async fn every_movement_has_a_line() {
     pass(&world, &pool, 60).await;
     pool.settle(three.id, units(6)).await.expect("an answer");
     pool.fund(units(1), "f").await.expect("an answer");
-    let ledger = pool.ledger(0, 200).await.expect("a look");
+    let ledger = pool.ledger(LedgerFrom::After(0), 200).await.expect("a look");
     let lines: Vec<_> =
         ledger.lines.iter().map(|it| (it.movement, it.amount, it.released, it.balance)).collect();
     assert_eq!(
@@ -44,8 +44,52 @@ async fn every_movement_has_a_line() {
     assert_eq!(named.collect::<Vec<_>>(), [("d", 4), ("f", 10)]);
     assert_eq!(ledger.lines[0].at_us, START);
     assert_eq!((ledger.last_seq, ledger.opening_seq, ledger.opening), (10, 0, Sums::default()));
-    let page = pool.ledger(3, 2).await.expect("a look");
+    let page = pool.ledger(LedgerFrom::After(3), 2).await.expect("a look");
     assert_eq!(page.lines.iter().map(|line| line.seq).collect::<Vec<_>>(), [4, 5]);
+}
+
+/// In pages of each size; in the second round the first lines are summed up.
+#[tokio::test]
+async fn pages_in_both_directions_show_each_line_once() {
+    let rules = Rules { ledger_keep: Duration::from_secs(3_600), ..funded(1_000) };
+    let (world, pool) = opened(rules).await;
+    for n in 0..7 {
+        draw(&pool, 1, &n.to_string()).await;
+    }
+    for opening in [0, 8] {
+        let seqs: Vec<u64> = (opening + 1..=opening + 8).collect();
+        for limit in [1, 2, 3, 7, 8, 9, 200] {
+            for backwards in [false, true] {
+                let (mut seen, mut next) =
+                    (Vec::new(), Some(if backwards { u64::MAX >> 11 } else { 0 }));
+                while let Some(from) = next {
+                    let from =
+                        if backwards { LedgerFrom::Before(from) } else { LedgerFrom::After(from) };
+                    let page = pool.ledger(from, limit).await.expect("a look");
+                    assert_eq!((page.opening_seq, page.last_seq), (opening, opening + 8));
+                    assert!(!page.lines.is_empty() && page.lines.len() as u64 <= limit);
+                    seen.extend(page.lines.iter().map(|line| line.seq));
+                    next = page.next;
+                }
+                if backwards {
+                    seen.reverse();
+                }
+                assert_eq!(seen, seqs, "pages of {limit}");
+            }
+        }
+        for from in [LedgerFrom::Before(1), LedgerFrom::Before(opening + 1), LedgerFrom::After(99)]
+        {
+            let page = pool.ledger(from, 3).await.expect("a look");
+            assert_eq!((page.lines, page.next), (vec![], None), "{from:?}");
+        }
+        for _ in 0..721 {
+            world.pass(Duration::from_secs(5));
+            tick(&pool).await;
+        }
+        for n in 0..8 {
+            draw(&pool, 1, &format!("{opening} {n}")).await;
+        }
+    }
 }
 
 #[tokio::test]
@@ -61,7 +105,7 @@ async fn lines_that_are_old_are_summed_up_and_the_audit_still_holds() {
         tick(&pool).await;
         pool.extend(left.id).await.expect("an answer");
     }
-    let ledger = pool.ledger(0, 200).await.expect("a look");
+    let ledger = pool.ledger(LedgerFrom::After(0), 200).await.expect("a look");
     assert_eq!((ledger.opening_seq, ledger.lines.len()), (252, 0));
     let opening = Sums { balance: 741, held: 9, paid: 250, funded: 1_000 };
     assert_eq!(ledger.opening, opening);

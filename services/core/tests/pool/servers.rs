@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{Answer, Rules};
+use anteroom_core::pool::{Answer, LedgerFrom, Rules};
 use anteroom_core::store::{Config, Mode, Store};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, Sentinel, SlotMove, until};
 
@@ -29,7 +29,7 @@ async fn journey(store: &Store, name: &str) {
     assert_eq!(pool.confirm().await, Ok(Answer::Repeated(())));
     let sums = sums(&pool).await;
     assert_eq!((sums.balance, sums.paid, sums.funded), (123, 27, 150));
-    assert_eq!(pool.ledger(0, 200).await.expect("a look").lines.len(), 7);
+    assert_eq!(pool.ledger(LedgerFrom::After(0), 200).await.expect("a look").lines.len(), 7);
 }
 
 #[tokio::test]

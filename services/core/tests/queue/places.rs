@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    GoneReason, Inspected, Inspection, Override, PlaceRef, Queue, Rules, Status, Visit,
+    Epoch, GoneReason, Inspected, Inspection, Override, PlaceId, PlaceName, PlaceRef, Queue, Rules,
+    Status, Visit,
 };
 use futures_util::future::join_all;
 
@@ -82,6 +83,10 @@ async fn every_place_is_on_exactly_one_page_in_ticket_order() {
             let joined = START / SECOND + BEHIND;
             assert_eq!(place.joined_at, Some(joined), "{}", of.ticket);
             assert_eq!(Ok(Some(place.clone())), queue.inspect(of.ticket).await);
+            for name in [PlaceName::Handle(*of), PlaceName::Holder(of.id)] {
+                let found = queue.find(name).await;
+                assert_eq!(Ok(Some((of.ticket, place.clone()))), found, "{name:?}");
+            }
             let since = match standing(of.ticket) {
                 Active => Some(joined + 5),
                 Away => None,
@@ -103,6 +108,39 @@ async fn every_place_is_on_exactly_one_page_in_ticket_order() {
         let page = queue.places(None, after, 1).await.expect("a page");
         assert_eq!(tickets(&page.places).first().copied(), first, "behind {after}");
     }
+}
+
+#[tokio::test]
+async fn a_place_is_found_by_its_own_names_only() {
+    let (_world, queue) = room(lasting(2)).await;
+    let of = join_each(&queue, 0..4).await;
+    let [own, other] = [of[2], of[3]];
+    let stranger = PlaceId([9; 14]);
+    for nothing in [
+        PlaceName::Ticket(5),
+        PlaceName::Handle(PlaceRef { epoch: Epoch([7; 8]), ..own }),
+        PlaceName::Handle(PlaceRef { id: other.id, ..own }),
+        PlaceName::Handle(PlaceRef { ticket: 5, ..own }),
+        PlaceName::Holder(stranger),
+    ] {
+        assert_eq!(queue.find(nothing).await, Ok(None), "{nothing:?}");
+    }
+    // An ended place keeps its handle and its ticket; its visitor holds none.
+    queue.leave(own).await.expect("a leave");
+    let gone = |found: Option<(u64, Inspection)>| found.map(|(ticket, it)| (ticket, it.status));
+    let left = Some((own.ticket, Inspected::Gone(GoneReason::Left)));
+    for name in [PlaceName::Ticket(own.ticket), PlaceName::Handle(own)] {
+        assert_eq!(gone(queue.find(name).await.expect("a look")), left, "{name:?}");
+    }
+    assert_eq!(queue.find(PlaceName::Holder(own.id)).await, Ok(None));
+    let wrong = PlaceName::Handle(PlaceRef { id: stranger, ..own });
+    assert_eq!(queue.find(wrong).await, Ok(None), "the reason is another visitor's");
+    // A handle of an earlier life names nothing of this one.
+    queue.reset().await.expect("a reset");
+    join_each(&queue, 0..4).await;
+    assert_eq!(queue.find(PlaceName::Handle(other)).await, Ok(None));
+    let found = queue.find(PlaceName::Holder(other.id)).await.expect("a look");
+    assert_eq!(found.map(|(ticket, _)| ticket), Some(other.ticket));
 }
 
 #[tokio::test]

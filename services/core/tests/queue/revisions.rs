@@ -28,6 +28,37 @@ async fn seen(queue: &Queue) -> (Option<u64>, State) {
     (snapshot.rules.capacity, snapshot.state)
 }
 
+/// A change for one revision takes effect once, and not after a change by the file or an override,
+/// nor in a store that was emptied and got newer rules back.
+#[tokio::test]
+async fn a_change_is_for_the_rules_that_were_read() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", capacity(OLD)).await;
+    let revision = async || queue.snapshot().await.expect("a snapshot").revision;
+    let change = async |revision, capacity| {
+        let overrides = [Override::Capacity(Some(capacity))];
+        queue.override_rules_of(revision, &overrides, None).await.expect("an answer")
+    };
+    let first = revision().await;
+    assert_eq!(first, revision().await);
+    assert!(change(first, 2).await);
+    assert!(!change(first, 3).await, "the rules are others now");
+    let second = revision().await;
+    assert_eq!(seen(&queue).await.0, Some(2));
+    queue.apply_rules(&Rules { max_waiting: 9, ..capacity(OLD) }).await.expect("a file");
+    assert!(!change(second, 4).await, "the file has changed");
+    let third = revision().await;
+    pause(&queue).await;
+    assert!(!change(third, 5).await, "another override has changed");
+    assert_eq!(seen(&queue).await, (Some(2), State::Paused));
+    // What this process has seen goes back into an emptied store, with its revisions.
+    let fourth = revision().await;
+    world.redis.run::<()>(&["FLUSHALL"]).await;
+    assert!(!change(third, 6).await);
+    assert!(change(fourth, 6).await);
+    assert_eq!(seen(&queue).await, (Some(6), State::Paused));
+}
+
 /// What a service does with an emptied store before any has settled what it holds.
 #[derive(Clone, Copy, Debug)]
 enum Turn {

@@ -1,7 +1,7 @@
 //! The pools' part: every operation called, and what its arguments repeat.
 
 use anteroom_core::Kind as _;
-use anteroom_core::pool::{AmountRequest, Answer, Pool, Rules};
+use anteroom_core::pool::{AmountRequest, Answer, LedgerFrom, Pool, Rules};
 use anteroom_core::rules::{Amount, Amounts, Name};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -48,6 +48,8 @@ async fn call_everything(store: &Store) {
     pool.sweep().await.expect("a tick");
     pool.snapshot().await.expect("a snapshot");
     pool.confirm().await.expect("a confirmation");
-    pool.ledger(0, 10).await.expect("a look");
+    for from in [LedgerFrom::After(0), LedgerFrom::Before(3)] {
+        pool.ledger(from, 10).await.expect("a look");
+    }
     pool.audit().await.expect("an audit");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anteroom_core::Kind as _;
 use anteroom_core::breaker::{State, Totals};
 use anteroom_core::queue::{
-    Adaptive, BreakerReading, Health, Join, Override, PlaceId, PlaceRef, Queue, Rules,
+    Adaptive, BreakerReading, Health, Join, Override, PlaceId, PlaceName, PlaceRef, Queue, Rules,
 };
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -120,6 +120,9 @@ async fn call_everything(store: &Store) {
     queue.revocations(None).await.expect("a reading");
     queue.revocations(Some(7)).await.expect("a reading");
     queue.inspect(1).await.expect("a look");
+    for name in [PlaceName::Handle(first), PlaceName::Holder(first.id)] {
+        queue.find(name).await.expect("a look");
+    }
     queue.places(None, 0, 10).await.expect("a look");
     queue.evict(2).await.expect("an eviction");
     queue.reset().await.expect("a reset");

@@ -17,7 +17,7 @@ use super::assets::Assets;
 use super::render::Page;
 use super::views::{self, View};
 use crate::app::App;
-use crate::http::caller::Operator;
+use crate::http::caller::Viewer;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::queue::one_of;
 use crate::queue::problems::PreviewProblems;
@@ -83,7 +83,7 @@ impl ToSchema for LanguageTag {}
 )]
 pub async fn preview(
     State(app): State<Arc<App>>,
-    Operator { entity: queue, .. }: Operator<QueueState>,
+    Viewer { entity: queue, .. }: Viewer<QueueState>,
     ParsedQuery(wanted): ParsedQuery<Wanted>,
 ) -> Result<Response, Problem> {
     let reason = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();

@@ -27,6 +27,7 @@ use crate::{
 };
 
 const NARROW: &str = "ark1.the-key-for-another-queue";
+const SCREEN: &str = "ark1.the-key-of-a-viewer";
 
 const QUEUES: &str = "[queues.later]\ncapacity = 1\njoins_at = \"2199-01-01T00:00:00Z\"\n\
     [queues.few]\ncapacity = 1\njoins_per_address = \"1/1h\"\nrequests_per_place = 1\n\
@@ -56,6 +57,7 @@ pub fn keyed() -> String {
 async fn start() -> Room {
     let keys = key("ops", OPS, "operator", &[])
         + &key("shop", SHOP, "backend", &[])
+        + &key("screen", SCREEN, "viewer", &[])
         + &key("narrow", NARROW, "operator", &["queues:few"]);
     let limits = LIMITS.replace(":name-", "");
     let entities = format!("{limits}{TARGETS}{EVENTS}{POOLS}");

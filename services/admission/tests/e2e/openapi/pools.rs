@@ -74,9 +74,12 @@ pub async fn all(client: &Client<'_>) {
     client.call("POST", FUNDS, &[], |call| ops(call).body("text/plain", "x")).await.is(415);
     client.call("POST", CONFIRM, &[], ops).await.is(200);
     client.call("GET", LEDGER, &[], ops).await.is(200);
-    let page =
-        client.room.call("service", reqwest::Method::GET, "/v1/admin/pools/reward/ledger?limit=0");
-    client.book.note("GET", LEDGER, page.key(OPS).send().await.is(400));
+    for (query, status) in [("limit=0", 400), ("after=1&before=2", 422), ("before=3&limit=1", 200)]
+    {
+        let path = format!("/v1/admin/pools/reward/ledger?{query}");
+        let page = client.room.call("service", reqwest::Method::GET, &path);
+        client.book.note("GET", LEDGER, page.key(OPS).send().await.is(status));
+    }
     let audit = client.call("POST", AUDIT, &[], ops).await.is(200).json();
     assert_eq!(audit["holds"], true, "{audit}");
 }

@@ -4,8 +4,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{
-    ADMIN, Client, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SHOP, TOKENS, events, limits, methods,
-    pools, start, targets, well_formed,
+    ADMIN, Client, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SCREEN, SHOP, TOKENS, events, limits,
+    methods, pools, start, targets, well_formed,
 };
 use crate::{room::Call, schema::Book};
 
@@ -61,6 +61,19 @@ async fn the_service_port_answers_as_documented() {
     }
     client.call("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "capacity": 0 }))).await.is(422);
     client.call("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "x": 0 }))).await.is(400);
+
+    let other = |call: Call| ops(call).header("if-match", "\"1-2\"").json(json!({ "capacity": 1 }));
+    client.call("PATCH", ADMIN, &[], other).await.refuses(412, "revision_changed");
+
+    let find = format!("{places}/find");
+    let viewer = |call: Call| call.key(SCREEN);
+    let ticket_1 = json!({ "ticket": 1 });
+    client.send("POST", &find, ticket_1.clone(), viewer).await.is(200);
+    client.send("POST", &find, json!({ "visitor_id": "eve" }), ops).await.is(404);
+    client.call("POST", &find, &[], |call| ops(call).json(json!({ "x": 1 }))).await.is(400);
+    client.call("POST", &find, &[], |call| ops(call).json(json!({}))).await.is(422);
+    client.call("POST", &find, &[], |call| ops(call).body("text/plain", "x")).await.is(415);
+    client.send("POST", &find, ticket_1, |call| call.key(SHOP)).await.refuses(403, "key_forbidden");
 
     for (number, status) in [("1", 200), ("9", 404), ("0", 400)] {
         client.call("GET", &ticket, &[("{ticket}", number)], ops).await.is(status);

@@ -130,7 +130,7 @@ async fn a_body_is_needed_where_the_document_requires_it() {
             let body = &operation["requestBody"];
             let needed = port == "service"
                 && ([TOKENS, OUTCOMES, APPLICATIONS, STOCK].contains(&path)
-                    || ["/limits/", "/pools/"].iter().any(|part| path.contains(part)));
+                    || ["/limits/", "/pools/", "/find"].iter().any(|part| path.contains(part)));
             assert!(
                 body.is_null() || body["required"].as_bool() == Some(needed),
                 "{method} {path}"

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use anteroom_core::pool::{AmountRequest, Answer, Hold, HoldId, MAX_LINES, Pool, Rules};
+use anteroom_core::pool::{
+    AmountRequest, Answer, Hold, HoldId, LedgerFrom, MAX_LINES, Pool, Rules,
+};
 use anteroom_core::rules::Amount;
 use anyhow::{Context as _, bail, ensure};
 use futures_util::future::join_all;
@@ -57,7 +59,7 @@ async fn measure(holds: u64) -> anyhow::Result<Vec<Row>> {
         safe.timed("snapshot", pool.snapshot()).await?;
     }
     for call in 0..CALLS as u64 {
-        let page = pool.ledger(call * holds / (CALLS as u64 + 1), MAX_LINES);
+        let page = pool.ledger(LedgerFrom::After(call * holds / (CALLS as u64 + 1)), MAX_LINES);
         let page = safe.timed("ledger: a page of 200", page).await?;
         ensure!(page.lines.len() as u64 == MAX_LINES, "a full page");
     }
