@@ -20,10 +20,11 @@ local function ticket_held()
   return record and select(2, struct.unpack(RECORD, record)) or 0
 end
 
-local ticket = tonumber(ARGV[2])
-if ticket == 0 then ticket = ticket_held() end
+local ticket, none = tonumber(ARGV[2]), { OK, 0, 0, 0, 0, 0, 0 }
+local by_holder = ticket == 0
+if by_holder then ticket = ticket_held() end
 local is_given = ticket > 0 and ticket <= counter('ticket')
-if not is_given or epoch ~= '' and epoch ~= m.epoch then return { OK, 0, 0, 0, 0, 0, 0 } end
+if not is_given or epoch ~= '' and epoch ~= m.epoch then return none end
 local joined = joined_at(ticket)
 joined = joined and joined + wall - now or 0
 
@@ -33,9 +34,11 @@ if not set then
   id_gone, reason, at = read_gone_reason(ticket)
   holder = id_gone
 end
-if id ~= '' and holder and holder ~= id then return { OK, 0, 0, 0, 0, 0, 0 } end
+if id ~= '' and holder and holder ~= id then return none end
 if set then
   local status, since, left = inspected(set, ticket, call('HGET', HELD, holder))
+  -- It has ended and is not swept yet: its visitor holds no place.
+  if status == IS_GONE and by_holder then return none end
   if status == IS_GONE then return { OK, ticket, IS_GONE, since, joined, 0, 0 } end
   return { OK, ticket, status, 0, joined, since or joined, left }
 end

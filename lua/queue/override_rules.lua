@@ -4,22 +4,45 @@
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       polled:{0-1} departures outlines joined_from per_address
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, expected, (rule, value)*
---       (lib/write_rules.lua; the end in µs, 0 none; the revisions that must be in force, of the
---       file and of the overrides as FILE-OVERRIDES, empty: any; an empty value takes an override
---       back)
--- Reply: OK, changed (1 or 0; 2: other revisions are in force, and nothing was changed), then of
---        the file and of the overrides the revision and the packed part; or NO_RULES
+--       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
+--       any; an empty value takes an override back)
+-- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed), then of
+--        the file and of the overrides the revision and the packed part, and how many overrides
+--        are in force; or NO_RULES
 -- Codes: OK NO_RULES
 
 read_parts()
 if not file.revision then return { NO_RULES } end
-local revisions = string.format('%.0f-%.0f', file.revision, over.revision)
-if ARGV[8] ~= '' and ARGV[8] ~= revisions then
-  return { OK, 2, file.revision, file.packed, over.revision, over.packed }
-end
 local till, overrides = tonumber(ARGV[7]), cmsgpack.unpack(over.packed)
-for i = 9, #ARGV, 2 do
-  overrides[ARGV[i]] = ARGV[i + 1] ~= '' and { ARGV[i + 1], till } or nil
+
+-- An override that has come to its end has changed the rules in force, and no revision.
+local function in_force()
+  local count = 0
+  for _, rule in ipairs(RULES) do
+    if overrides[rule] and holds(overrides[rule]) then count = count + 1 end
+  end
+  return count
 end
-over.revision, over.packed = next_revision(over.revision), cmsgpack.pack(overrides)
-return write_parts()
+
+local revision = string.format('%.0f-%.0f-%.0f', file.revision, over.revision, in_force())
+if ARGV[8] ~= '' and ARGV[8] ~= revision then
+  return { OK, 2, file.revision, file.packed, over.revision, over.packed, in_force() }
+end
+local differs = false
+for i = 9, #ARGV, 2 do
+  local rule, value = ARGV[i], ARGV[i + 1]
+  local before = overrides[rule]
+  if value == '' then
+    differs = differs or before ~= nil
+    overrides[rule] = nil
+  elseif not before or before[1] ~= value or before[2] ~= till then
+    differs = true
+    overrides[rule] = { value, till }
+  end
+end
+if differs then
+  over.revision, over.packed = next_revision(over.revision), cmsgpack.pack(overrides)
+end
+local reply = write_parts()
+reply[#reply + 1] = in_force()
+return reply

@@ -131,7 +131,7 @@ async fn no_request_is_lost_through_nginx_without_them() {
 }
 
 /// A client that still gets a connection, also at the very end of the listener, gets an answer on
-/// it. At the end Anteroom waits for what a client sends for 50 ms: one that got no processor time
+/// it. At the end Anteroom waits for what a client sends for 250 ms: one that got no processor time
 /// for so long may be closed.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_connection_gets_an_answer() {
@@ -150,7 +150,7 @@ async fn every_connection_gets_an_answer() {
                     let begun = Instant::now();
                     let Some(mut wire) = Wire::try_connect(&url).await else { break };
                     wire.send("GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n").await;
-                    let late = begun.elapsed() > Duration::from_millis(40);
+                    let late = begun.elapsed() > Duration::from_millis(200);
                     match wire.try_read("\r\n\r\n").await {
                         Some(answer) => assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}"),
                         None => assert!(late, "the end came instead of an answer"),

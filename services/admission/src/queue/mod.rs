@@ -106,7 +106,7 @@ impl Routes for QueueState {
             ),
             "If-Match" => (
                 "the `ETag` of the rules that this change is for; `*` or absent: of any",
-                text("^(\\*|\"[0-9]{1,16}-[0-9]{1,16}\")$"),
+                text("^(\\*|\"[0-9]{1,16}-[0-9]{1,16}-[0-9]{1,2}\")$"),
             ),
             "x-anteroom-position" => (
                 "the `position` of your last answer with this ticket: the new one is never above it",

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::snapshots::Snapshots as _;
-use anteroom_core::queue::{MAX_TICKET, Queue, Ticket};
+use anteroom_core::queue::{MAX_TICKET, Queue, Snapshot, Ticket};
+use anteroom_core::store;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
@@ -71,28 +72,39 @@ pub async fn change(
     let expected = expected(&headers)?;
     let found = queue.queue.snapshot().await?;
     entry.before(AdminView::new(queue.name(), &found).rules());
+    if expected.is_some_and(|revision| revision != found.revision) {
+        return Err(changed(&queue, &found));
+    }
     let now = found.store_time_us / 1_000_000;
     let change = overrides.check(now, &found.rules, &queue.config.rules)?;
     let (overrides, until) = (&change.overrides, change.until);
-    let is_changed = match expected {
-        Some(revision) if revision != found.revision => false,
-        _ if overrides.is_empty() => true,
-        Some(revision) => queue.queue.override_rules_of(revision, overrides, until).await?,
-        None => queue.queue.override_rules(overrides, until).await.map(|()| true)?,
+    let revision = if overrides.is_empty() {
+        found.revision
+    } else if let Some(revision) = expected {
+        match queue.queue.override_rules_of(revision, overrides, until).await? {
+            Some(revision) => revision,
+            None => return Err(changed(&queue, &queue.queue.snapshot().await?)),
+        }
+    } else {
+        queue.queue.override_rules(overrides, until).await?
     };
     let requested_at = Instant::now();
-    let after = queue.queue.snapshot().await?;
-    let (in_force, etag) = (AdminView::new(queue.name(), &after).rules(), etag(after.revision));
-    if !is_changed {
-        let problem = Problem::new(Code::REVISION_CHANGED).current(in_force);
-        return Err(problem.header(ETAG, etag));
-    }
-    entry.after(in_force);
+    // The change is made: a failure from here on must not say that nothing was changed.
+    let after = queue.queue.snapshot().await;
+    let after = after.map_err(|error| store::Error::Unknown(error.to_string()))?;
+    entry.after(AdminView::new(queue.name(), &after).rules());
     let view = QueueView::new(queue.name(), &after, Duration::ZERO);
-    let view = ([(ETAG, etag)], axum::Json(view)).into_response();
+    // Not that of `after`, which another operator may have changed.
+    let view = ([(ETAG, etag(revision))], axum::Json(view)).into_response();
     // This process acts on it at once; the others see it within their next second.
     queue.observe(requested_at, after);
     Ok(view)
+}
+
+/// The refusal of a change for other rules than these, which are in force.
+fn changed(queue: &QueueState, in_force: &Snapshot) -> Problem {
+    let rules = AdminView::new(queue.name(), in_force).rules();
+    Problem::new(Code::REVISION_CHANGED).current(rules).header(ETAG, etag(in_force.revision))
 }
 
 /// Reset a queue.

@@ -25,12 +25,12 @@ pub fn expected(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
         return Ok(None);
     }
     let revision = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    let parts = revision.and_then(|revision| revision.split_once('-'));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     // Redis and Lua calculate with doubles.
     let number = |text: &str| text.parse().ok().filter(|n| is_number(text) && *n <= MAX_TICKET);
-    let revision = parts.and_then(|(file, overrides)| {
-        Some(Revision { file: number(file)?, overrides: number(overrides)? })
-    });
-    revision.map(Some).ok_or_else(malformed)
+    let numbers: Option<Vec<u64>> = revision.and_then(|it| it.split('-').map(number).collect());
+    match numbers.as_deref() {
+        Some(&[file, overrides, in_force]) => Ok(Some(Revision { file, overrides, in_force })),
+        _ => Err(malformed()),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_testkit::{PATIENCE, until};
+use anteroom_testkit::{PATIENCE, client, until};
 use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     answer::Answer,
     key::key,
+    local_places::another,
     room::{ONE, Room},
     shared::OPS,
 };
@@ -101,8 +102,11 @@ async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
         (seen.json()["rules"]["capacity"].clone(), seen.header("etag").to_owned()),
         (json!(2), first.clone())
     );
-    // What is wrong is named first, and a call without the header is for any rules.
-    patch_if(&read, json!({ "capacity": 0 })).await.refuses(422, "invalid_value");
+    let again = patch_if(&first, json!({ "capacity": 2 })).await;
+    assert_eq!(again.is(200).header("etag"), first, "the same again changes nothing");
+    // A value is judged by rules that the caller has read.
+    patch_if(&read, json!({ "session_ttl_ms": 1 })).await.refuses(412, "revision_changed");
+    patch_if(&first, json!({ "session_ttl_ms": 1 })).await.refuses(422, "invalid_value");
     let next = patch_if(&first, json!({ "capacity": 3 })).await.is(200).header("etag").to_owned();
     for any in ["*", ""] {
         let body = json!({ "capacity": 4 });
@@ -110,19 +114,58 @@ async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
     }
     patch_if(&next, json!({ "capacity": 5 })).await.refuses(412, "revision_changed");
     for malformed in [
-        "1-2",
-        "W/\"1-2\"",
-        "\"1\"",
-        "\"a-b\"",
-        "\"+1-2\"",
-        "\"1-2\", \"3-4\"",
-        "\"1-9007199254740992\"",
+        "1-2-0",
+        "W/\"1-2-0\"",
+        "\"1-2\"",
+        "\"1-2-0-0\"",
+        "\"a-b-c\"",
+        "\"+1-2-0\"",
+        "\"1-2-0\", \"3-4-0\"",
+        "\"1-9007199254740992-0\"",
     ] {
         let refused = patch_if(malformed, json!({ "capacity": 6 })).await;
         let detail = refused.refuses(400, "bad_request").json()["detail"].to_string();
         assert!(detail.contains("If-Match must be"), "{malformed}: {detail}");
     }
     assert_eq!(look(&room).await["rules"]["capacity"], 4);
+}
+
+/// Clients at two admissions add one to the capacity, for the rules of their own last answer, over
+/// and over: none is lost.
+#[tokio::test]
+async fn each_change_has_a_revision_of_its_own() {
+    const EACH: usize = 60;
+    let room = Room::behind_own_admission(ONE, &[]).await;
+    let other = another(&room).await;
+    let doors = [room.anteroom.admission.url("service"), other.url("service")];
+    let doors = doors.map(|url| url + &room.text(ADMIN));
+    let count = async |door: &str| {
+        let read = client().get(door).send().await.expect("an answer");
+        let mut tag = read.headers()["etag"].clone();
+        let mut state: Value = read.json().await.expect("JSON");
+        let mut tags = Vec::new();
+        while tags.len() < EACH {
+            let next = state["rules"]["capacity"].as_u64().expect("a capacity") + 1;
+            let call = client().patch(door).header("if-match", &tag);
+            let answer = call.json(&json!({ "capacity": next })).send().await.expect("an answer");
+            tag = answer.headers()["etag"].clone();
+            if answer.status() == 200 {
+                tags.push(tag.clone());
+                state["rules"]["capacity"] = next.into();
+            } else {
+                assert_eq!(answer.status(), 412);
+                state = answer.json::<Value>().await.expect("JSON")["current"].clone();
+            }
+        }
+        tags
+    };
+    let counts = (0..8).map(|n| count(&doors[n % 2]));
+    let tags = futures_util::future::join_all(counts).await.concat();
+    let distinct: std::collections::HashSet<_> = tags.iter().collect();
+    assert_eq!(distinct.len(), tags.len(), "a revision was given to two");
+    let seen: Value =
+        client().get(&doors[0]).send().await.expect("one").json().await.expect("JSON");
+    assert_eq!(seen["rules"]["capacity"], 1 + 8 * EACH);
 }
 
 /// Of many at the same time that have read the same rules, one is the first.

@@ -16,7 +16,7 @@ pub struct Linked {
     pub admission: Service,
     link: Proxy,
     _scheduler: Service,
-    _site: Deployment,
+    site: Deployment,
 }
 
 /// How the link breaks.
@@ -51,11 +51,31 @@ const BREAKS: [Break; 9] = [
 impl Linked {
     /// Starts the services with these queues.
     pub async fn start(queues: &str) -> Self {
+        Self::patient(queues, &[]).await
+    }
+
+    /// The same with these settings.
+    pub async fn patient(queues: &str, env: &[(&str, &str)]) -> Self {
         let redis = Redis::start().await;
         let link = Proxy::start(redis.port()).await;
-        let site = Deployment::new(redis, queues, &[("ANTEROOM_STORE__URL", &link.url())]);
+        let url = link.url();
+        let env = [&[("ANTEROOM_STORE__URL", &*url)], env].concat();
+        let site = Deployment::new(redis, queues, &env);
         let admission = site.admission().await;
-        Self { admission, link, _scheduler: site.scheduler().await, _site: site }
+        Self { admission, link, _scheduler: site.scheduler().await, site }
+    }
+
+    /// An admission that needs no link.
+    pub async fn direct(&self) -> Service {
+        let url = self.site.redis.url();
+        let admission = self.site.admission_with(&[("ANTEROOM_STORE__URL", &url)]).await;
+        admission.until_ready().await;
+        admission
+    }
+
+    /// The link.
+    pub fn link(&self) -> &Proxy {
+        &self.link
     }
 
     /// Breaks the link in every way, so many times each, in any order; between two of them `calm`

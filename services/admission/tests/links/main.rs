@@ -2,5 +2,6 @@
 //! once.
 
 mod breaks;
+mod changes;
 mod own_answers;
 mod promises;

@@ -144,13 +144,14 @@ impl<R: Ruled> Entity<R> {
     }
 
     /// Writes rules over the newest that were seen; `rules` is what the script takes behind these.
-    /// Returns what has become of it; `None` when the store holds none to override.
+    /// Returns what has become of it, the revisions that the store holds now, and what else the
+    /// script returns; `None` when it holds none to override.
     pub(crate) async fn write_rules(
         &self,
         script: &'static Script,
         rules: &Args,
         repeat: Repeat,
-    ) -> Result<Option<Written>, Error> {
+    ) -> Result<Option<(Written, Vec<u64>, Reply)>, Error> {
         let mut args = self.args();
         args.push(new_epoch().as_slice());
         self.newest.push_parts(&mut args);
@@ -161,8 +162,8 @@ impl<R: Ruled> Entity<R> {
             1 => Written::Changed,
             _ => Written::Refused,
         };
-        self.newest.read(&mut reply)?;
-        Ok(Some(written))
+        let (_, revisions) = self.newest.read(&mut reply)?;
+        Ok(Some((written, revisions, reply)))
     }
 
     /// Writes the rules of a file by this script. Returns whether the store's have changed.
@@ -173,7 +174,7 @@ impl<R: Ruled> Entity<R> {
     ) -> Result<bool, Error> {
         let rules = named(rules::write(rules));
         let written = self.write_rules(script, &rules, Repeat::IfUnknown).await?;
-        Ok(written == Some(Written::Changed))
+        Ok(written.is_some_and(|(written, ..)| written == Written::Changed))
     }
 
     /// The entity as a whole, as `look` finds it, which also returns whether the store holds the

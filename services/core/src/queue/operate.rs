@@ -74,24 +74,25 @@ pub struct Purged {
 impl Queue {
     /// Puts these overrides in force until an end in seconds since 1970 (`None`: until taken back).
     /// What they have in common with older ones replaces them; the others keep their own ends.
+    /// Returns the revision that this makes.
     pub async fn override_rules(
         &self,
         overrides: &[Override],
         until: Option<u64>,
-    ) -> Result<(), Error> {
-        self.write_overrides(overrides, until, None).await.map(drop)
+    ) -> Result<Revision, Error> {
+        self.write_overrides(overrides, until, None).await.map(|(_, revision)| revision)
     }
 
-    /// The same, if the rules in force have this revision. False if they have another one: then
+    /// The same, if the rules in force have this revision. `None` if they have another one: then
     /// nothing was changed.
     pub async fn override_rules_of(
         &self,
         revision: Revision,
         overrides: &[Override],
         until: Option<u64>,
-    ) -> Result<bool, Error> {
-        let written = self.write_overrides(overrides, until, Some(revision)).await?;
-        Ok(written != Written::Refused)
+    ) -> Result<Option<Revision>, Error> {
+        let (written, revision) = self.write_overrides(overrides, until, Some(revision)).await?;
+        Ok((written != Written::Refused).then_some(revision))
     }
 
     async fn write_overrides(
@@ -99,7 +100,7 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
         revision: Option<Revision>,
-    ) -> Result<Written, Error> {
+    ) -> Result<(Written, Revision), Error> {
         let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
         // A repeat would find the revision that the first call made.
         let repeat = if revision.is_some() { Repeat::Never } else { Repeat::IfUnknown };
@@ -110,7 +111,8 @@ impl Queue {
         rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
         let write = || self.entity().write_rules(script, &rules, repeat);
-        self.entity().seeded(script, write).await
+        let (written, revisions, mut reply) = self.entity().seeded(script, write).await?;
+        Ok((written, Revision::read(&revisions, reply.count()?, &reply)?))
     }
 
     /// Removes the place of a ticket and returns it; `None` when no place has it.

@@ -94,18 +94,30 @@ pub struct Snapshot {
     pub overridden: Vec<Overridden>,
 }
 
-/// The revision of a queue's rules: each write that changes them makes another one.
+/// The revision of a queue's rules: each write that changes them makes another one, and so does the
+/// end of an override.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revision {
     /// That of the file's.
     pub file: u64,
     /// That of the overrides.
     pub overrides: u64,
+    /// How many overrides are in force.
+    pub in_force: u64,
+}
+
+impl Revision {
+    pub(super) fn read(parts: &[u64], in_force: u64, reply: &Reply) -> Result<Self, Error> {
+        let [file, overrides] = *parts else {
+            return Err(reply.error(format!("{} parts of rules", parts.len())));
+        };
+        Ok(Self { file, overrides, in_force })
+    }
 }
 
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.file, self.overrides)
+        write!(f, "{}-{}-{}", self.file, self.overrides, self.in_force)
     }
 }
 
@@ -183,9 +195,6 @@ impl Queue {
         let health_pace = health.map(|_| f64::from(quarters) / QUARTERS);
         let adaptive = adaptive(&mut reply)?;
         let (has_all, revisions) = self.entity().newest().read(&mut reply)?;
-        let [file, overrides] = revisions[..] else {
-            return Err(reply.error(format!("{} parts of rules", revisions.len())));
-        };
         let (rules, reason) = overrides::read(&mut reply)?;
         let mut overridden = Vec::new();
         while !reply.is_empty() {
@@ -212,7 +221,7 @@ impl Queue {
             health,
             health_pace,
             adaptive,
-            revision: Revision { file, overrides },
+            revision: Revision::read(&revisions, overridden.len() as u64, &reply)?,
             rules,
             overridden,
         };

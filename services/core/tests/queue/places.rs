@@ -175,13 +175,18 @@ async fn who_stays_is_on_one_page_whatever_changes_between_them() {
 #[tokio::test]
 async fn what_has_ended_is_passed_over_before_it_is_swept() {
     let (world, queue) = room(capacity(3)).await;
-    join_each(&queue, 0..3).await;
+    let of = join_each(&queue, 0..3).await;
     for _ in 0..20 {
         world.pass(Duration::from_secs(4));
         tick(&queue).await;
     }
     let gone = queue.inspect(1).await.expect("a look").expect("it was given");
     assert_eq!(gone.status, Inspected::Gone(GoneReason::Unclaimed));
+    let found = queue.find(PlaceName::Handle(of[0])).await;
+    assert_eq!(
+        (found, queue.find(PlaceName::Holder(of[0].id)).await),
+        (Ok(Some((1, gone))), Ok(None))
+    );
     let (all, calls) = pages(&queue, None, 1).await;
     assert_eq!((tickets(&all), calls), (Vec::new(), 3), "empty pages lead on");
     join(&queue, 3).await;

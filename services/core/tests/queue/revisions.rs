@@ -9,7 +9,7 @@ use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, SeedableRng as _};
 
 use super::line::{capacity, join, room, tick};
-use super::support::{START, TimedStore};
+use super::support::{SECOND, START, TimedStore};
 
 const OLD: u64 = 5;
 const NEW: u64 = 7;
@@ -37,19 +37,34 @@ async fn a_change_is_for_the_rules_that_were_read() {
     let revision = async || queue.snapshot().await.expect("a snapshot").revision;
     let change = async |revision, capacity| {
         let overrides = [Override::Capacity(Some(capacity))];
-        queue.override_rules_of(revision, &overrides, None).await.expect("an answer")
+        let made = queue.override_rules_of(revision, &overrides, None).await.expect("an answer");
+        if let Some(made) = made {
+            assert_eq!(made, queue.snapshot().await.expect("a snapshot").revision);
+        }
+        made.is_some()
     };
     let first = revision().await;
     assert_eq!(first, revision().await);
     assert!(change(first, 2).await);
     assert!(!change(first, 3).await, "the rules are others now");
     let second = revision().await;
+    assert!(change(second, 2).await);
+    assert_eq!(revision().await, second, "the same again changes nothing");
+    queue.override_rules(&[Override::Batch(None)], None).await.expect("an override");
+    assert_eq!(revision().await, second, "there was none to take back");
     assert_eq!(seen(&queue).await.0, Some(2));
     queue.apply_rules(&Rules { max_waiting: 9, ..capacity(OLD) }).await.expect("a file");
     assert!(!change(second, 4).await, "the file has changed");
     let third = revision().await;
     pause(&queue).await;
     assert!(!change(third, 5).await, "another override has changed");
+    // The end of an override changes the rules in force, too.
+    let soon = START / SECOND + 10;
+    queue.override_rules(&[Override::MaxWaiting(Some(7))], Some(soon)).await.expect("an override");
+    let before_its_end = revision().await;
+    world.pass(Duration::from_secs(20));
+    assert_ne!(revision().await, before_its_end);
+    assert!(!change(before_its_end, 5).await, "an override has ended");
     assert_eq!(seen(&queue).await, (Some(2), State::Paused));
     // What this process has seen goes back into an emptied store, with its revisions.
     let fourth = revision().await;

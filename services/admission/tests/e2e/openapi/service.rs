@@ -62,7 +62,8 @@ async fn the_service_port_answers_as_documented() {
     client.call("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "capacity": 0 }))).await.is(422);
     client.call("PATCH", ADMIN, &[], |call| ops(call).json(json!({ "x": 0 }))).await.is(400);
 
-    let other = |call: Call| ops(call).header("if-match", "\"1-2\"").json(json!({ "capacity": 1 }));
+    let other =
+        |call: Call| ops(call).header("if-match", "\"1-2-0\"").json(json!({ "capacity": 1 }));
     client.call("PATCH", ADMIN, &[], other).await.refuses(412, "revision_changed");
 
     let find = format!("{places}/find");

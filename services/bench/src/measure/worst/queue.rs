@@ -196,7 +196,8 @@ impl Stand<Queue> {
     }
 
     async fn change(&self, overrides: &[Override]) -> anyhow::Result<()> {
-        Ok(self.entity.override_rules(overrides, None).await?)
+        self.entity.override_rules(overrides, None).await?;
+        Ok(())
     }
 
     /// Ticks, each of which finds so many free slots, and the state that was built.

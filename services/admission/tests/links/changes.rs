@@ -1,0 +1,102 @@
+//! An operator's change of rules on a slow link that breaks: its answer says what has become of it.
+//!
+//! A change makes three calls: a look, the change, and a look at what is in force then.
+
+use std::time::Duration;
+
+use anteroom_testkit::{Fault, PATIENCE, Service, client, until};
+use http::HeaderValue;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::breaks::Linked;
+
+const QUEUE: &str = "[queues.concert]\ncapacity = 10\n";
+/// Each reply of Redis takes so long …
+const LATE: Duration = Duration::from_millis(600);
+/// … and is waited for.
+const PATIENT: [(&str, &str); 3] = [
+    ("ANTEROOM_STORE__COMMAND_TIMEOUT", "5s"),
+    ("ANTEROOM_STORE__REQUEST_TIMEOUT", "10s"),
+    ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "30s"),
+];
+
+/// An operator who calls one admission.
+struct Operator {
+    queue: String,
+}
+
+impl Operator {
+    fn at(admission: &Service) -> Self {
+        Self { queue: format!("{}/v1/admin/queues/concert", admission.url("service")) }
+    }
+
+    /// The revision, and the capacity in force.
+    async fn look(&self) -> Option<(HeaderValue, Value)> {
+        let answer = client().get(&self.queue).send().await.expect("an answer");
+        let etag = answer.headers().get("etag")?.clone();
+        let seen: Value = answer.json().await.expect("JSON");
+        Some((etag, seen["rules"]["capacity"].clone()))
+    }
+
+    /// Status, revision and body.
+    async fn change(&self, of: &HeaderValue, capacity: u64) -> (u16, Option<HeaderValue>, Value) {
+        let call = client().patch(&self.queue).header("if-match", of);
+        let answer = call.json(&json!({ "capacity": capacity })).send().await.expect("an answer");
+        let (status, etag) = (answer.status().as_u16(), answer.headers().get("etag").cloned());
+        (status, etag, answer.json().await.expect("JSON"))
+    }
+}
+
+/// A change by the slow link; returns when Redis has made it, while its reply is on its way.
+async fn made_slowly(
+    linked: &Linked,
+    direct: &Operator,
+    capacity: u64,
+) -> JoinHandle<(u16, Option<HeaderValue>, Value)> {
+    let slow = Operator::at(&linked.admission);
+    until("Redis is back", PATIENCE, async || slow.look().await.is_some()).await;
+    let (read, _) = direct.look().await.expect("the rules");
+    linked.link().set(Fault::Delay(LATE));
+    let change = tokio::spawn(async move { slow.change(&read, capacity).await });
+    let is_made = async || direct.look().await.is_some_and(|(_, seen)| seen == capacity);
+    until("the change is made", PATIENCE, is_made).await;
+    change
+}
+
+#[tokio::test]
+async fn promise_11_a_change_that_took_effect_is_not_reported_as_none() {
+    let linked = Linked::patient(QUEUE, &PATIENT).await;
+    let admission = linked.direct().await;
+    let direct = Operator::at(&admission);
+    for capacity in 20..23 {
+        let change = made_slowly(&linked, &direct, capacity).await;
+        // The reply comes, and the answer to the look behind it does not.
+        tokio::time::sleep(LATE * 3 / 2).await;
+        linked.link().set(Fault::Refuse);
+        let (status, _, body) = change.await.expect("no panic");
+        linked.link().set(Fault::Pass);
+        assert!(
+            status == 200 || (status, &body["code"]) == (504, &json!("effect_unknown")),
+            "{body}"
+        );
+    }
+}
+
+/// Another operator changes the rules while the reply to the first change is on its way.
+#[tokio::test]
+async fn the_revision_of_an_answer_is_that_of_its_own_change() {
+    let linked = Linked::patient(QUEUE, &PATIENT).await;
+    let admission = linked.direct().await;
+    let direct = Operator::at(&admission);
+    let first = made_slowly(&linked, &direct, 20).await;
+    let (read, _) = direct.look().await.expect("the rules");
+    let (status, second, body) = direct.change(&read, 30).await;
+    assert_eq!(status, 200, "{body}");
+    let (status, etag, body) = first.await.expect("no panic");
+    assert_eq!(status, 200, "{body}");
+    assert_ne!(etag, second, "it is not the revision of the other's change");
+    assert_eq!(etag.as_ref(), Some(&read));
+    let (status, _, body) = direct.change(&read, 40).await;
+    assert_eq!((status, &body["current"]["rules"]["capacity"]), (412, &json!(30)), "{body}");
+}
