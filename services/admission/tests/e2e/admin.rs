@@ -77,6 +77,17 @@ async fn an_override_holds_until_its_end_and_null_takes_it_back() {
     assert_eq!(unchanged.is(200).json()["state"], "open");
 }
 
+/// The revision of the rules, once the scheduler has written those of its file.
+async fn revision(room: &Room) -> String {
+    until("the scheduler has written the rules", PATIENCE, async || {
+        let read = room.call("service", Method::GET, ADMIN).key(OPS).send().await;
+        !read.is(200).header("etag").starts_with("\"0-")
+    })
+    .await;
+    let read = room.call("service", Method::GET, ADMIN).key(OPS).send().await;
+    read.is(200).header("etag").to_owned()
+}
+
 /// Two operators read the same rules; the second to write is shown what the first has written.
 #[tokio::test]
 async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
@@ -86,7 +97,7 @@ async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
         let call = room.call("service", Method::PATCH, ADMIN).key(OPS).header("if-match", tag);
         call.json(body).send().await
     };
-    let read = get().await.is(200).header("etag").to_owned();
+    let read = revision(&room).await;
     assert_eq!(get().await.header("etag").to_owned(), read, "a read changes nothing");
     let first = patch_if(&read, json!({ "capacity": 2 })).await.is(200).header("etag").to_owned();
     assert_ne!(first, read);
@@ -137,6 +148,7 @@ async fn each_change_has_a_revision_of_its_own() {
     const EACH: usize = 60;
     let room = Room::behind_own_admission(ONE, &[]).await;
     let other = another(&room).await;
+    revision(&room).await;
     let doors = [room.anteroom.admission.url("service"), other.url("service")];
     let doors = doors.map(|url| url + &room.text(ADMIN));
     let count = async |door: &str| {
@@ -173,13 +185,7 @@ async fn each_change_has_a_revision_of_its_own() {
 async fn of_changes_to_the_same_rules_one_takes_effect() {
     let room = Room::shared(ONE).await;
     for _ in 0..3 {
-        let read = room
-            .call("service", Method::GET, ADMIN)
-            .key(OPS)
-            .send()
-            .await
-            .header("etag")
-            .to_owned();
+        let read = revision(&room).await;
         let calls = (10..20).map(|capacity| {
             let call = room.call("service", Method::PATCH, ADMIN).key(OPS);
             call.header("if-match", &read).json(json!({ "capacity": capacity })).send()

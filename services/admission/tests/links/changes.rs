@@ -55,7 +55,10 @@ async fn made_slowly(
     capacity: u64,
 ) -> JoinHandle<(u16, Option<HeaderValue>, Value)> {
     let slow = Operator::at(&linked.admission);
-    until("Redis is back", PATIENCE, async || slow.look().await.is_some()).await;
+    // The rules of a file have a revision once the scheduler has written them.
+    let is_written = |etag: &HeaderValue| !etag.as_bytes().starts_with(b"\"0-");
+    let is_back = async || slow.look().await.is_some_and(|(etag, _)| is_written(&etag));
+    until("Redis is back", PATIENCE, is_back).await;
     let (read, _) = direct.look().await.expect("the rules");
     linked.link().set(Fault::Delay(LATE));
     let change = tokio::spawn(async move { slow.change(&read, capacity).await });
