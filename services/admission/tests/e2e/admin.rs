@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use crate::{
     answer::Answer,
     key::key,
-    local_places::another,
-    room::{ONE, Room},
+    room::{ONE, PATIENT, Room},
     shared::OPS,
 };
 
@@ -91,7 +90,7 @@ async fn revision(room: &Room) -> String {
 /// Two operators read the same rules; the second to write is shown what the first has written.
 #[tokio::test]
 async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
-    let room = Room::shared(ONE).await;
+    let room = Room::start_with(ONE, &PATIENT).await;
     let get = async || room.call("service", Method::GET, ADMIN).key(OPS).send().await;
     let patch_if = async |tag: &str, body: Value| {
         let call = room.call("service", Method::PATCH, ADMIN).key(OPS).header("if-match", tag);
@@ -146,8 +145,9 @@ async fn a_change_is_refused_if_the_rules_are_not_those_that_were_read() {
 #[tokio::test]
 async fn each_change_has_a_revision_of_its_own() {
     const EACH: usize = 60;
-    let room = Room::behind_own_admission(ONE, &[]).await;
-    let other = another(&room).await;
+    let room = Room::start_with(ONE, &PATIENT).await;
+    let other = room.anteroom.deployment.admission_with(&PATIENT).await;
+    other.until_ready().await;
     revision(&room).await;
     let doors = [room.anteroom.admission.url("service"), other.url("service")];
     let doors = doors.map(|url| url + &room.text(ADMIN));
@@ -183,7 +183,7 @@ async fn each_change_has_a_revision_of_its_own() {
 /// Of many at the same time that have read the same rules, one is the first.
 #[tokio::test]
 async fn of_changes_to_the_same_rules_one_takes_effect() {
-    let room = Room::shared(ONE).await;
+    let room = Room::start_with(ONE, &PATIENT).await;
     for _ in 0..3 {
         let read = revision(&room).await;
         let calls = (10..20).map(|capacity| {

@@ -45,7 +45,7 @@ async fn line(room: &Room, count: usize) -> Vec<String> {
 }
 
 /// One more admission.
-pub async fn another(room: &Room) -> Service {
+async fn another(room: &Room) -> Service {
     let admission = room.anteroom.deployment.admission().await;
     admission.until_ready().await;
     admission
