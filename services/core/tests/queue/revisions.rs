@@ -68,7 +68,7 @@ async fn a_change_is_for_the_rules_that_were_read() {
     assert_eq!(seen(&queue).await, (Some(2), State::Paused));
     // What this process has seen goes back into an emptied store, with its revisions.
     let fourth = revision().await;
-    world.redis.run::<()>(&["FLUSHALL"]).await;
+    world.empty().await;
     assert!(!change(third, 6).await);
     assert!(change(fourth, 6).await);
     assert_eq!(seen(&queue).await, (Some(6), State::Paused));
