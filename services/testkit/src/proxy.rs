@@ -41,6 +41,8 @@ pub enum Cut {
     After,
     /// It was executed, and half of the reply comes.
     Amid,
+    /// It was executed, the reply comes, and the link is refused from then on.
+    Behind,
 }
 
 /// A proxy on a port of its own. Dropping it closes everything.
@@ -165,6 +167,7 @@ async fn serve(mut client: TcpStream, state: Arc<State>, number: u64) {
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
         tokio::select! {
+            biased;
             reset = wire.requests(from_client, to_server) => reset,
             reset = wire.replies(from_server, to_client) => reset,
             () = wire.refused() => true,
@@ -234,8 +237,13 @@ impl Wire {
             if cut == Some(Cut::Amid) {
                 let _ = to.write_all(&buffer[..read / 2]).await;
             }
+            if cut == Some(Cut::Behind) {
+                let _ = to.write_all(&buffer[..read]).await;
+                self.state.fault.send_replace(Fault::Refuse);
+            }
             if cut.is_some() {
-                return true;
+                // An orderly end: a reset can overtake the reply.
+                return cut != Some(Cut::Behind);
             }
             if !self.passes().await {
                 continue;

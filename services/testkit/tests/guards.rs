@@ -187,6 +187,20 @@ async fn a_cut_may_come_before_the_request_or_in_the_middle_of_the_reply() {
 }
 
 #[tokio::test]
+async fn a_cut_behind_the_reply_refuses_what_comes_then() {
+    let proxy = Proxy::start(parrot().await).await;
+    let mut stream = through(&proxy).await;
+    proxy.cut(b"precious", Cut::Behind);
+    stream.write_all(b"precious").await.unwrap();
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).await.expect("an orderly end");
+    assert_eq!(String::from_utf8_lossy(&reply), "precious");
+    assert!(ask(&mut through(&proxy).await, "x").await.is_err());
+    proxy.set(Fault::Pass);
+    assert!(ask(&mut through(&proxy).await, "x").await.is_ok());
+}
+
+#[tokio::test]
 async fn what_was_sent_into_a_black_hole_comes_when_it_ends() {
     let proxy = Proxy::start(parrot().await).await;
     let mut stream = through(&proxy).await;

@@ -107,9 +107,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Viewer<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let live = app.live();
-        let (caller, entry) = audited(&live, parts, Permission::View)?;
-        Ok(Self { entry, entity: entity(&live, &caller, &parts.uri)? })
+        audited_entity(app, parts, Permission::View).map(|(entry, entity)| Self { entry, entity })
     }
 }
 
@@ -117,9 +115,8 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Operator<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let live = app.live();
-        let (caller, entry) = audited(&live, parts, Permission::Operate)?;
-        Ok(Self { entry, entity: entity(&live, &caller, &parts.uri)? })
+        let audited = audited_entity(app, parts, Permission::Operate);
+        audited.map(|(entry, entity)| Self { entry, entity })
     }
 }
 
@@ -177,6 +174,17 @@ fn audited(
     entry.key(caller.name());
     caller.may(permission)?;
     Ok((caller, entry))
+}
+
+/// The entity of an audited call.
+fn audited_entity<T: Listed>(
+    app: &App,
+    parts: &Parts,
+    permission: Permission,
+) -> Result<(AuditEntry, Arc<T>), Problem> {
+    let live = app.live();
+    let (caller, entry) = audited(&live, parts, permission)?;
+    Ok((entry, entity(&live, &caller, &parts.uri)?))
 }
 
 /// Looked up only for a known caller: strangers do not learn what there is.

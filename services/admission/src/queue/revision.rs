@@ -3,7 +3,7 @@
 
 use anteroom_authorize::callers::single::single;
 use anteroom_authorize::problem::{Code, Problem};
-use anteroom_core::queue::{MAX_TICKET, Revision};
+use anteroom_core::queue::Revision;
 use http::header::IF_MATCH;
 use http::{HeaderMap, HeaderValue};
 
@@ -25,12 +25,5 @@ pub fn expected(headers: &HeaderMap) -> Result<Option<Revision>, Problem> {
         return Ok(None);
     }
     let revision = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    // Redis and Lua calculate with doubles.
-    let number = |text: &str| text.parse().ok().filter(|n| is_number(text) && *n <= MAX_TICKET);
-    let numbers: Option<Vec<u64>> = revision.and_then(|it| it.split('-').map(number).collect());
-    match numbers.as_deref() {
-        Some(&[file, overrides, in_force]) => Ok(Some(Revision { file, overrides, in_force })),
-        _ => Err(malformed()),
-    }
+    revision.and_then(Revision::parse).map(Some).ok_or_else(malformed)
 }

@@ -107,6 +107,14 @@ pub struct Revision {
 }
 
 impl Revision {
+    /// Reads what is displayed, and nothing else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut numbers = text.split('-').map(|number| number.parse().ok());
+        let mut next = || numbers.next()?;
+        let revision = Self { file: next()?, overrides: next()?, in_force: next()? };
+        (revision.to_string() == text).then_some(revision)
+    }
+
     pub(super) fn read(parts: &[u64], in_force: u64, reply: &Reply) -> Result<Self, Error> {
         let [file, overrides] = *parts else {
             return Err(reply.error(format!("{} parts of rules", parts.len())));
