@@ -15,7 +15,7 @@ read_parts()
 if not file.revision then return { NO_RULES } end
 local till, overrides = tonumber(ARGV[7]), cmsgpack.unpack(over.packed)
 
--- An override that has come to its end has changed the rules in force, and no revision.
+-- The end of an override changes the rules in force, but writes no revision.
 local function in_force()
   local count = 0
   for _, rule in ipairs(RULES) do

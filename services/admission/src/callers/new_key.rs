@@ -34,7 +34,7 @@ pub fn command() -> Command {
                 .value_name("ROLE")
                 .value_parser(["backend", "operator", "viewer"])
                 .default_value("backend")
-                .help("Role of the caller: operators can also call /v1/admin, viewers can only read"),
+                .help("Role of the caller: only operators can change things under /v1/admin; viewers can only read"),
         )
         .arg(
             Arg::new("scope")

@@ -214,9 +214,9 @@ async fn stopped(stop: &CancellationToken) {
 
 /// Ends after [`LAST_LOOK`], when the runtime has looked at the sockets once more.
 ///
-/// It looks at sockets first and at timers then. A thread that loses the processor between the two
-/// finds that the time is over, and has not seen what came since. The next timer can only end in a
-/// later round, behind another look at the sockets.
+/// In each round the runtime reads the events of sockets first and timers second. A thread that
+/// loses the processor between the two sees that the time is over, but not what came meanwhile. The
+/// second timer ends in a later round, so the events of sockets were read again.
 async fn last_look() {
     sleep(LAST_LOOK).await;
     sleep(Duration::from_millis(1)).await;

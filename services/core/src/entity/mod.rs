@@ -26,7 +26,7 @@ pub(crate) trait Ruled: Stored + Send + Sync + 'static {
     fn seed_script() -> &'static Script;
 }
 
-/// What has become of a write of rules.
+/// The outcome of a write of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
     /// The store has them already.
@@ -144,8 +144,8 @@ impl<R: Ruled> Entity<R> {
     }
 
     /// Writes rules over the newest that were seen; `rules` is what the script takes behind these.
-    /// Returns what has become of it, the revisions that the store holds now, and what else the
-    /// script returns; `None` when it holds none to override.
+    /// Returns the outcome, the revisions that the store holds now, and the rest of the reply;
+    /// `None` when the store holds no rules to override.
     pub(crate) async fn write_rules(
         &self,
         script: &'static Script,
