@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anteroom_authorize::callers::client_address::Forwarding;
+use anteroom_authorize::defences::PerAddress;
 use anteroom_authorize::problem;
 use anteroom_authorize::problem::retry::PendingRetries;
 use anteroom_authorize::process::{random_secret, secrets};
@@ -18,6 +19,7 @@ use anteroom_config::{Config, QueueConfig};
 use anteroom_core::event::ApplicationKeys;
 use anteroom_core::limit::Limits;
 use anteroom_core::queue::AssertionKeys;
+use anteroom_core::session::SessionKeys;
 use anteroom_core::store::Store;
 use anteroom_runtime::Operations;
 use arc_swap::{ArcSwap, Guard};
@@ -25,6 +27,7 @@ use futures_util::future::join_all;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
+use crate::callers::keys::Access;
 use crate::entities::{EntityContext, InForce, Listed};
 use crate::metrics::AdmissionMetrics;
 use crate::queue::stream_slots::StreamSlots;
@@ -54,6 +57,10 @@ pub struct App {
     own_secret: SecretString,
     /// Fixed when the process starts, like the lanes themselves.
     lane_bound: usize,
+    /// Whether this process has a console; fixed when it starts, like its routes.
+    pub(crate) has_console: bool,
+    /// Sign-ins to the console, by address.
+    pub(crate) sign_ins: PerAddress,
 }
 
 /// One configuration in force, with all that is made from it.
@@ -61,6 +68,8 @@ pub(crate) struct LiveConfig {
     pub config: Arc<Config>,
     /// The secrets that sign tokens, for applications to events.
     pub applications: ApplicationKeys,
+    /// The secrets that sign tokens, for sessions of the console; `None` if there is no console.
+    sessions: Option<SessionKeys>,
     /// The secrets with which backends sign identities.
     pub assertions: AssertionKeys,
     /// What the waiting pages of the queues are made of, by queue.
@@ -81,6 +90,7 @@ impl App {
     ) -> Arc<Self> {
         let own_secret = random_secret();
         let lane_bound = config.admission.lane_bound;
+        let has_console = config.admission.console;
         let retries = Arc::new(PendingRetries::default());
         let context =
             EntityContext { config: &config, store: &store, retries: &retries, lane_bound };
@@ -88,7 +98,7 @@ impl App {
         let secrets = secrets(&config, &own_secret);
         let forwarding = Forwarding::new(metrics.forwarding_ignored.clone());
         let process = Process::new(store.clone(), Some(forwarding), &config, secrets);
-        let live = LiveConfig::new(config.clone(), in_force, secrets);
+        let live = LiveConfig::new(config.clone(), in_force, secrets, has_console);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
         Arc::new(Self {
             live: ArcSwap::from_pointee(live),
@@ -101,6 +111,8 @@ impl App {
             stopping,
             own_secret,
             lane_bound,
+            has_console,
+            sign_ins: PerAddress::default(),
         })
     }
 
@@ -161,20 +173,31 @@ impl App {
         let in_force = InForce::reload(before, &self.metrics.kinds, &context);
         let secrets = secrets(&config, &self.own_secret);
         self.process.reload(&config, secrets);
-        let live = LiveConfig::new(config.clone(), in_force, secrets);
+        let live = LiveConfig::new(config.clone(), in_force, secrets, self.has_console);
         self.live.store(Arc::new(live));
     }
 }
 
 impl LiveConfig {
-    fn new(config: Arc<Config>, in_force: InForce, secrets: &[SecretString]) -> Self {
+    fn new(
+        config: Arc<Config>,
+        in_force: InForce,
+        secrets: &[SecretString],
+        has_console: bool,
+    ) -> Self {
         let applications = ApplicationKeys::new(secrets).expect("one secret is given");
+        let sessions = if has_console { SessionKeys::new(secrets) } else { None };
         let assertions = AssertionKeys::new(&config.admission.identity_secrets);
         let page = |(name, queue): (&String, &QueueConfig)| {
             (name.clone(), Arc::new(QueuePage::new(&queue.page)))
         };
         let pages = config.queues.iter().map(page).collect();
         problem::set_docs_url(config.admission.docs_url.as_str());
-        Self { applications, assertions, pages, in_force, config }
+        Self { applications, sessions, assertions, pages, in_force, config }
+    }
+
+    /// What the service port takes for a key.
+    pub fn access(&self) -> Access<'_> {
+        Access { keys: &self.config.keys, sessions: self.sessions.as_ref() }
     }
 }

@@ -18,6 +18,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::console;
 use crate::entities::{Routes as _, Served};
 use crate::http::audit::Audit;
 use crate::http::extract::Peer;
@@ -67,7 +68,13 @@ pub fn service(app: &Arc<App>) -> PortService {
         routes.add::<K>(calls, K::State::HOT.service);
     }
     let mut routes = PortRoutes::of(document::ServiceDocument::openapi());
-    for_each_kind!(add(&mut routes, &Audit::default()));
+    let audit = Audit::default();
+    for_each_kind!(add(&mut routes, &audit));
+    if app.has_console {
+        let mut console = console::routes(&audit);
+        document::require_key(console.get_openapi_mut());
+        routes.all = routes.all.merge(console);
+    }
     port(app, false, routes.all, &routes.hot)
 }
 

@@ -50,6 +50,9 @@ pub struct AdmissionConfig {
     /// Where the documentation of errors is.
     #[serde(deserialize_with = "parse::parsed")]
     pub docs_url: DocsUrl,
+    /// Whether the service port has the operator console.
+    #[serde(deserialize_with = "parse::flag")]
+    pub console: bool,
     /// The domain that gets the cookie, with all hosts below it.
     #[serde(default, deserialize_with = "parse::some_text")]
     pub cookie_domain: Option<String>,
@@ -165,6 +168,7 @@ impl AdmissionConfig {
                 service_listen,
                 metrics_listen,
                 development,
+                console,
                 max_connections,
                 max_concurrent_requests,
                 first_byte_timeout,

@@ -21,6 +21,7 @@ mod operation;
 pub mod pool;
 pub mod queue;
 pub mod rules;
+pub mod session;
 mod signed;
 pub mod store;
 

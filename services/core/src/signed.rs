@@ -102,6 +102,17 @@ impl Secrets {
         text: &str,
         read: impl FnOnce(&[u8]) -> Option<T>,
     ) -> Option<T> {
+        self.open(kind, text, |of, body| if of == name.as_bytes() { read(body) } else { None })
+    }
+
+    /// What `read` makes of the name and the body of a text that carries its name itself.
+    /// `None` for anything that these secrets did not sign.
+    pub fn open<T>(
+        &self,
+        kind: &Kind,
+        text: &str,
+        read: impl FnOnce(&[u8], &[u8]) -> Option<T>,
+    ) -> Option<T> {
         let text = text.strip_prefix(kind.prefix)?;
         let mut bytes = [0; MAX_BYTES];
         let length = URL_SAFE_NO_PAD.decode_slice(text, &mut bytes).ok()?;
@@ -112,8 +123,8 @@ impl Secrets {
             return None;
         }
         let (length, rest) = rest.split_first()?;
-        let (of, body) = rest.split_at_checked(usize::from(*length))?;
-        if of == name.as_bytes() { read(body) } else { None }
+        let (name, body) = rest.split_at_checked(usize::from(*length))?;
+        read(name, body)
     }
 }
 

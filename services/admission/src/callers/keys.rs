@@ -5,22 +5,30 @@
 //! `/v1/admin` is for operators; viewers may read there. Scopes such as `queues:shop` narrow a key
 //! to what they name.
 //!
+//! The page of the console sends a cookie instead, the proof that its user signed in with a key. A
+//! key in the request takes precedence.
+//!
 //! Without any key the port asks for none: it then listens on loopback only (the configuration sees
 //! to that), answers only peers on this machine that call it by a loopback name, and refuses what
-//! came through a proxy or from a web page, for both bring strangers to a loopback address.
+//! came through a proxy or from any web page but the console, for both bring strangers to a
+//! loopback address.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
-use anteroom_authorize::callers::origin::SEC_FETCH_SITE;
 use anteroom_authorize::callers::single::single;
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::{KeyConfig, Role};
+use anteroom_core::session::{Session, SessionKeys};
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use http::header::{AUTHORIZATION, HOST, HeaderName};
 use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
+
+use super::sender::Sender;
+use super::{RequestHead, session};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "ark1.";
@@ -53,34 +61,84 @@ impl Permission {
     }
 }
 
+/// What the service port takes for a key.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// The configured keys.
+    pub keys: &'a BTreeMap<String, KeyConfig>,
+    /// Who signs the cookie of the console; `None` if there is no console.
+    pub sessions: Option<&'a SessionKeys>,
+}
+
 /// Who calls, once their key is known.
 #[derive(Clone, Debug)]
 pub struct Caller {
     name: String,
     /// Absent while no keys are configured: then every caller has all permissions.
     key: Option<KeyConfig>,
+    /// Present if the console's cookie shows the key.
+    session: Option<Session>,
 }
 
 impl Caller {
-    /// Knows the caller by their key.
+    /// Knows the caller by their key, or by the cookie of the console.
     ///
     /// # Errors
     ///
     /// `key_missing` or `key_invalid`; while no keys are configured, `key_missing` for other
     /// machines, `forwarded_refused` (also for names that are not this machine's) and
     /// `origin_refused`.
-    pub fn of(
-        keys: &BTreeMap<String, KeyConfig>,
-        headers: &HeaderMap,
-        peer: Option<IpAddr>,
-    ) -> Result<Self, Problem> {
+    pub fn of(access: Access<'_>, head: &RequestHead<'_>) -> Result<Self, Problem> {
+        let Access { keys, sessions } = access;
         if keys.is_empty() {
-            unguarded(headers, peer)?;
-            return Ok(Self { name: NO_KEY.to_owned(), key: None });
+            let sender = unguarded(head)?;
+            let is_allowed =
+                sender == Sender::Program || sender == Sender::OwnPage && sessions.is_some();
+            return if is_allowed { Ok(Self::unnamed()) } else { Err(other_page()) };
         }
-        let text = bearer(headers).ok_or_else(|| Problem::new(Code::KEY_MISSING))?;
+        if !head.headers.contains_key(AUTHORIZATION)
+            && let Some(sessions) = sessions
+            && let Some(session) = session::of(head, sessions)?
+        {
+            let key = keys.get(session.key()).filter(|key| session.is_of(&key.digest.0));
+            let key = key.ok_or_else(session::ended)?.clone();
+            return Ok(Self {
+                name: session.key().to_owned(),
+                key: Some(key),
+                session: Some(session),
+            });
+        }
+        let text = bearer(head.headers).ok_or_else(|| Problem::new(Code::KEY_MISSING))?;
         let (name, key) = find(keys, text).ok_or_else(|| Problem::new(Code::KEY_INVALID))?;
-        Ok(Self { name: name.to_owned(), key: Some(key.clone()) })
+        Ok(Self { name: name.to_owned(), key: Some(key.clone()), session: None })
+    }
+
+    /// Whether the page of the console, which has no secrets, may be shown to who sends a request.
+    ///
+    /// # Errors
+    ///
+    /// While no keys are configured, as [`of`](Self::of), but a user may type the address.
+    pub fn may_see_page(access: Access<'_>, head: &RequestHead<'_>) -> Result<(), Problem> {
+        if access.keys.is_empty() && unguarded(head)? == Sender::OtherPage {
+            return Err(other_page());
+        }
+        Ok(())
+    }
+
+    /// Every caller, while no keys are configured.
+    fn unnamed() -> Self {
+        Self { name: NO_KEY.to_owned(), key: None, session: None }
+    }
+
+    /// The session of the caller, if the console's cookie shows the key.
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// A new session of the caller's key at this time since 1970; `None` while no keys are
+    /// configured.
+    pub fn begin_session(&self, now: Duration) -> Option<Session> {
+        self.key.as_ref().map(|key| Session::begin(&self.name, &key.digest.0, now))
     }
 
     /// The name of the key.
@@ -148,8 +206,9 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| key.trim_start())
 }
 
-/// What is let in while no keys are configured: programs on this machine.
-fn unguarded(headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
+/// What sent a request to a port without configured keys, which answers this machine only.
+fn unguarded(head: &RequestHead<'_>) -> Result<Sender, Problem> {
+    let RequestHead { uri, headers, peer, .. } = head;
     // The port may still be bound to the address of an earlier configuration.
     if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
         return Err(Problem::new(Code::KEY_MISSING)
@@ -159,21 +218,23 @@ fn unguarded(headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
         return Err(Problem::new(Code::FORWARDED_REFUSED)
             .detail("no keys are configured, so this port refuses what came through a proxy"));
     }
-    if headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE) {
-        return Err(Problem::new(Code::ORIGIN_REFUSED)
-            .detail("no keys are configured, so this port refuses web pages"));
-    }
     // A proxy may add no header at all, and a stranger's name server may say that its name is here.
     let mut hosts = headers.get_all(HOST).iter();
     let is_here = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(is_loopback_name);
-    if is_here && hosts.next().is_none() { Ok(()) } else { Err(elsewhere()) }
+    // A whole address in the request line takes precedence over `Host`.
+    let named = uri.authority().map(Authority::as_str);
+    if is_here && hosts.next().is_none() && named.is_none_or(is_loopback_name) {
+        Ok(Sender::of(head))
+    } else {
+        Err(Problem::new(Code::FORWARDED_REFUSED).detail(
+            "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
+        ))
+    }
 }
 
-/// The refusal of a request for a name that is not this machine's own.
-pub fn elsewhere() -> Problem {
-    Problem::new(Code::FORWARDED_REFUSED).detail(
-        "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
-    )
+/// The refusal of a page that is not the console.
+pub fn other_page() -> Problem {
+    Problem::new(Code::ORIGIN_REFUSED).detail("this port refuses all web pages but its own console")
 }
 
 /// Whether a `Host` is a loopback name, with any port.
@@ -198,8 +259,12 @@ fn is_forwarding(name: &HeaderName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use anteroom_config::{Digest, Scope};
-    use http::HeaderValue;
+    use http::header::ORIGIN;
+    use http::{HeaderValue, Method, Uri};
+    use secrecy::SecretString;
 
     use super::*;
 
@@ -225,9 +290,25 @@ mod tests {
         ])
     }
 
+    fn sessions() -> SessionKeys {
+        SessionKeys::new(&[SecretString::from("s".repeat(32))]).expect("there is a secret")
+    }
+
+    /// Who sends a request with this method and these headers to a port with a console.
+    fn of(
+        keys: &BTreeMap<String, KeyConfig>,
+        method: Method,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Caller, Code> {
+        let (uri, sessions) = (Uri::from_static("/v1/admin/queues/shop"), sessions());
+        let head = RequestHead { method: &method, uri: &uri, headers, peer };
+        let caller = Caller::of(Access { keys, sessions: Some(&sessions) }, &head);
+        caller.map_err(|problem| problem.code())
+    }
+
     fn caller(authorization: &'static str) -> Result<Caller, Code> {
-        Caller::of(&keys(), &headers(&[("authorization", authorization)]), None)
-            .map_err(|problem| problem.code())
+        of(&keys(), Method::GET, &headers(&[("authorization", authorization)]), None)
     }
 
     const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -235,8 +316,7 @@ mod tests {
     fn without_keys(peer: Option<IpAddr>, pairs: &[(&'static str, &'static str)]) -> Option<Code> {
         let mut headers = headers(pairs);
         headers.append(HOST, HeaderValue::from_static("localhost:8081"));
-        let caller = Caller::of(&BTreeMap::new(), &headers, peer);
-        caller.err().map(|problem| problem.code())
+        of(&BTreeMap::new(), Method::POST, &headers, peer).err()
     }
 
     #[test]
@@ -259,15 +339,15 @@ mod tests {
         for none in ["", "Bearer", "Basic ark1.back", "ark1.back"] {
             assert_eq!(caller(none).err(), Some(Code::KEY_MISSING), "{none}");
         }
-        let nothing = Caller::of(&keys(), &HeaderMap::new(), HERE);
-        assert_eq!(nothing.map_err(|problem| problem.code()).err(), Some(Code::KEY_MISSING));
+        let nothing = of(&keys(), Method::GET, &HeaderMap::new(), HERE);
+        assert_eq!(nothing.err(), Some(Code::KEY_MISSING));
     }
 
     #[test]
     fn of_two_that_differ_neither_counts() {
         let two =
             |other| headers(&[("authorization", "Bearer ark1.back"), ("authorization", other)]);
-        let of = |headers: &HeaderMap| Caller::of(&keys(), headers, None).map_err(|it| it.code());
+        let of = |headers: &HeaderMap| of(&keys(), Method::GET, headers, None);
         assert_eq!(of(&two("Bearer ark1.ops")).err(), Some(Code::KEY_MISSING));
         assert_eq!(of(&two("Bearer ark1.back")).expect("the same").name(), "back");
     }
@@ -312,7 +392,7 @@ mod tests {
             assert_eq!(without_keys(HERE, &[(name, "null")]), Some(Code::ORIGIN_REFUSED), "{name}");
         }
         let here = headers(&[("host", "127.0.0.1:8081")]);
-        let caller = Caller::of(&BTreeMap::new(), &here, HERE).expect("let in");
+        let caller = of(&BTreeMap::new(), Method::PATCH, &here, HERE).expect("let in");
         assert!(
             caller.may(Permission::Operate).is_ok() && caller.touches("queues", "shop").is_ok()
         );
@@ -327,8 +407,7 @@ mod tests {
             for host in hosts {
                 headers.append(HOST, HeaderValue::from_static(host));
             }
-            let caller = Caller::of(&BTreeMap::new(), &headers, HERE);
-            caller.err().map(|problem| problem.code())
+            of(&BTreeMap::new(), Method::GET, &headers, HERE).err()
         };
         for host in [
             "localhost",
@@ -368,6 +447,100 @@ mod tests {
         }
         // With a key any name of this port is right.
         let named = headers(&[("authorization", "Bearer ark1.back"), ("host", "anteroom:8081")]);
-        assert!(Caller::of(&keys(), &named, None).is_ok());
+        assert!(of(&keys(), Method::GET, &named, None).is_ok());
+    }
+
+    const OWN_PAGE: [(&str, &str); 3] = [
+        ("host", "console.example"),
+        ("sec-fetch-site", "same-origin"),
+        ("origin", "https://console.example"),
+    ];
+
+    fn with_cookie(session: &Session, pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = headers(pairs);
+        let cookie = format!("a=b; {}={}", session::COOKIE, sessions().sign(session));
+        headers.append(http::header::COOKIE, cookie.parse().expect("a header"));
+        headers
+    }
+
+    #[test]
+    fn the_cookie_of_the_console_counts_as_its_key_for_its_own_page_only() {
+        let session = caller("Bearer ark1.ops").expect("a key").begin_session(session::now());
+        let session = session.expect("there are keys");
+        let of = |method, pairs: &[_]| of(&keys(), method, &with_cookie(&session, pairs), None);
+        for method in [Method::GET, Method::PATCH] {
+            let caller = of(method, &OWN_PAGE).expect("signed in");
+            assert_eq!(caller.name(), "ops");
+            assert!(caller.may(Permission::Operate).is_ok());
+            assert_eq!(caller.session(), Some(&session));
+        }
+        for pairs in [&[][..], &OWN_PAGE[..1], &[OWN_PAGE[0], OWN_PAGE[2]]] {
+            assert_eq!(of(Method::GET, pairs).err(), Some(Code::KEY_MISSING), "{pairs:?}");
+        }
+        assert!(of(Method::GET, &OWN_PAGE[..2]).is_ok());
+        assert_eq!(of(Method::PATCH, &OWN_PAGE[..2]).err(), Some(Code::KEY_MISSING));
+        let key = ("authorization", "Bearer ark1.screen");
+        let [host, site, origin] = OWN_PAGE;
+        let both = of(Method::GET, &[host, site, origin, key]).expect("the key");
+        assert_eq!((both.name(), both.session()), ("screen", None), "a key takes precedence");
+        let wrong = ("authorization", "Bearer ark1.wrong");
+        let wrong = of(Method::GET, &[host, site, origin, wrong]);
+        assert_eq!(wrong.err(), Some(Code::KEY_INVALID), "even a wrong one");
+    }
+
+    #[test]
+    fn a_session_ends_with_its_key() {
+        let own_key = &keys()["ops"].digest.0;
+        let of = |session: &Session| {
+            let headers = with_cookie(session, &OWN_PAGE);
+            of(&keys(), Method::GET, &headers, None).map(|caller| caller.name().to_owned())
+        };
+        let now = session::now();
+        assert_eq!(of(&Session::begin("ops", own_key, now)), Ok("ops".into()));
+        for (name, digest) in [("ops", &[1; 32]), ("gone", own_key), ("screen", own_key)] {
+            assert_eq!(of(&Session::begin(name, digest, now)), Err(Code::KEY_INVALID), "{name}");
+        }
+        let long_ago = now - Duration::from_secs(1_801);
+        assert_eq!(of(&Session::begin("ops", own_key, long_ago)), Err(Code::KEY_INVALID));
+    }
+
+    #[test]
+    fn without_a_console_there_is_no_cookie() {
+        let session = Session::begin("ops", &keys()["ops"].digest.0, session::now());
+        let (keys, headers) = (keys(), with_cookie(&session, &OWN_PAGE));
+        let (method, uri) = (Method::GET, Uri::from_static("/v1/queues/shop"));
+        let head = RequestHead { method: &method, uri: &uri, headers: &headers, peer: HERE };
+        let refused = Caller::of(Access { keys: &keys, sessions: None }, &head);
+        assert_eq!(refused.err().map(|problem| problem.code()), Some(Code::KEY_MISSING));
+        let mut here = headers.clone();
+        here.insert(HOST, HeaderValue::from_static("localhost:8081"));
+        here.insert(ORIGIN, HeaderValue::from_static("http://localhost:8081"));
+        let head = RequestHead { method: &method, uri: &uri, headers: &here, peer: HERE };
+        let none = BTreeMap::new();
+        let refused = Caller::of(Access { keys: &none, sessions: None }, &head);
+        assert_eq!(refused.err().map(|problem| problem.code()), Some(Code::ORIGIN_REFUSED));
+    }
+
+    #[test]
+    fn without_keys_the_console_s_own_page_comes_in_and_a_user_sees_it() {
+        let page = |site, origin: Option<&'static str>| {
+            let origin = origin.map(|origin| ("origin", origin));
+            let pairs = [("host", "localhost:8081"), ("sec-fetch-site", site)].into_iter();
+            let headers = headers(&pairs.chain(origin).collect::<Vec<_>>());
+            let (uri, sessions, none) = (Uri::from_static("/"), sessions(), BTreeMap::new());
+            let access = Access { keys: &none, sessions: Some(&sessions) };
+            let (method, headers) = (&Method::GET, &headers);
+            let head = RequestHead { method, uri: &uri, headers, peer: HERE };
+            (Caller::of(access, &head).is_ok(), Caller::may_see_page(access, &head).is_ok())
+        };
+        assert_eq!(page("same-origin", None), (true, true));
+        assert_eq!(page("same-origin", Some("http://localhost:8081")), (true, true));
+        assert_eq!(page("none", None), (false, true), "a typed address");
+        for site in ["same-site", "cross-site"] {
+            assert_eq!(page(site, None), (false, false), "{site}");
+        }
+        for origin in ["http://localhost:8080", "http://127.0.0.1:8081", "null"] {
+            assert_eq!(page("same-origin", Some(origin)), (false, false), "{origin}");
+        }
     }
 }

@@ -1,4 +1,43 @@
-//! Who calls the service port: the keys of backends and operators.
+//! Who may call the service port.
 
 pub mod keys;
 pub mod new_key;
+pub mod sender;
+pub mod session;
+
+use std::net::IpAddr;
+
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, Method, Uri};
+
+use crate::http::extract::Peer;
+
+/// The head of a request, as far as it shows the caller.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestHead<'a> {
+    pub method: &'a Method,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+    /// The address of the other end of the connection; only a test calls without one.
+    pub peer: Option<IpAddr>,
+}
+
+impl<'a> RequestHead<'a> {
+    /// The head of a request that the router has.
+    pub fn of(parts: &'a Parts) -> Self {
+        let Parts { method, uri, headers, .. } = parts;
+        Self { method, uri, headers, peer: Peer::address_in(parts) }
+    }
+
+    /// The host that the request names, with its port. A whole address in the request line takes
+    /// precedence over `Host`. None if several are named.
+    pub fn host(&self) -> Option<&'a str> {
+        if let Some(authority) = self.uri.authority() {
+            return Some(Authority::as_str(authority));
+        }
+        let mut hosts = self.headers.get_all(http::header::HOST).iter();
+        let host = hosts.next()?.to_str().ok()?;
+        hosts.next().is_none().then_some(host)
+    }
+}

@@ -101,7 +101,8 @@ mod tests {
     use anteroom_config::Config;
 
     use super::*;
-    use crate::callers::keys::{Caller, Permission};
+    use crate::callers::RequestHead;
+    use crate::callers::keys::{Access, Caller, Permission};
 
     fn output(arguments: &[&str]) -> String {
         let matches = command().try_get_matches_from(arguments).expect("known arguments");
@@ -122,8 +123,11 @@ mod tests {
         std::fs::write(&file, toml).expect("written");
         let config = Config::load(Some(Path::new(&file))).expect("a configuration");
         let bearer = http::HeaderValue::try_from(format!("Bearer {key}")).expect("a header");
-        let headers = [(http::header::AUTHORIZATION, bearer)].into_iter().collect();
-        let caller = Caller::of(&config.keys, &headers, None).expect("known");
+        let headers = &[(http::header::AUTHORIZATION, bearer)].into_iter().collect();
+        let (method, uri) = (&http::Method::GET, &http::Uri::from_static("/"));
+        let head = RequestHead { method, uri, headers, peer: None };
+        let access = Access { keys: &config.keys, sessions: None };
+        let caller = Caller::of(access, &head).expect("known");
         assert_eq!(caller.name(), "shop");
         assert!(caller.may(Permission::Operate).is_ok());
     }

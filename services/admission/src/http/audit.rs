@@ -40,6 +40,9 @@ const MOST_KEYS: usize = 65_536;
 /// The name of such a caller in a line.
 const UNKNOWN_KEY: &str = "(unknown)";
 
+/// The kind and the name of what a path is about.
+type Subject = fn(&str) -> Option<(&'static str, &str)>;
+
 /// Writes the lines.
 #[derive(Clone, Debug)]
 pub struct Audit {
@@ -78,16 +81,35 @@ impl Audit {
         operation: &'static str,
         route: UtoipaMethodRouter<Arc<App>>,
     ) -> UtoipaMethodRouter<Arc<App>> {
+        self.layer(operation, route, |path| Some((T::Kind::NAME, name_in::<T>(path)?)))
+    }
+
+    /// A route whose calls are of this operation, about no entity of the path.
+    pub fn around_any(
+        &self,
+        operation: &'static str,
+        route: UtoipaMethodRouter<Arc<App>>,
+    ) -> UtoipaMethodRouter<Arc<App>> {
+        self.layer(operation, route, |_| None)
+    }
+
+    fn layer(
+        &self,
+        operation: &'static str,
+        route: UtoipaMethodRouter<Arc<App>>,
+        subject: Subject,
+    ) -> UtoipaMethodRouter<Arc<App>> {
         let audit = self.clone();
-        let answer = move |request, next| audit.clone().answer::<T>(operation, request, next);
+        let answer = move |request, next| audit.clone().answer(operation, subject, request, next);
         route.layer(from_fn(answer))
     }
 
     /// The answer to a call. It runs to its end, line included, also when the caller hangs up in
     /// the middle.
-    async fn answer<T: Entity>(
+    async fn answer(
         self,
         operation: &'static str,
+        subject: Subject,
         mut request: Request,
         next: Next,
     ) -> Response {
@@ -96,12 +118,12 @@ impl Audit {
         let gone = CancellationToken::new();
         request.extensions_mut().insert(CallerGone(gone.clone()));
         let _gone = gone.drop_guard();
-        let name = name_in::<T>(request.uri().path()).filter(|name| is_name(name));
-        let name = name.map(str::to_owned);
+        let subject = subject(request.uri().path()).filter(|(_, name)| is_name(name));
+        let subject = subject.map(|(kind, name)| (kind, name.to_owned()));
         let call = async move {
             let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             let answer = answer.unwrap_or_else(|panic| Problem::panicked(&*panic).into_response());
-            self.write::<T::Kind>(operation, name.as_deref(), &entry, &answer);
+            self.write(operation, subject, &entry, &answer);
             answer
         };
         let answer = tokio::spawn(call.in_current_span()).await;
@@ -110,15 +132,15 @@ impl Audit {
         })
     }
 
-    fn write<K: Kind>(
+    fn write(
         &self,
         operation: &'static str,
-        name: Option<&str>,
+        subject: Option<(&'static str, String)>,
         entry: &AuditEntry,
         answer: &Response,
     ) {
         // The name is in a field of its kind.
-        let name_of = |kind: &str| name.filter(|_| kind == K::NAME);
+        let name_of = |kind| subject.as_ref().filter(|(of, _)| *of == kind).map(|(_, name)| name);
         let Noted { key, ticket, before, after } = &*entry.noted();
         let code = answer.extensions().get::<Code>();
         let is_bounded = code.is_some_and(|code| !may_have_changed(*code));

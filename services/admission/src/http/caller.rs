@@ -2,21 +2,19 @@
 //! allowed, before a handler runs.
 
 use std::marker::PhantomData;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::is_name;
 use anteroom_core::Kind as _;
 use axum::extract::FromRequestParts;
+use http::Uri;
 use http::request::Parts;
-use http::uri::Authority;
-use http::{HeaderMap, Uri};
 
 use super::audit::AuditEntry;
-use super::extract::Peer;
 use crate::app::{App, LiveConfig};
-use crate::callers::keys::{Caller, Permission, elsewhere, is_loopback_name};
+use crate::callers::RequestHead;
+use crate::callers::keys::{Caller, Permission};
 use crate::entities::{Listed, name_in};
 
 /// So many names are shown to a caller that asks for another one.
@@ -55,13 +53,8 @@ pub struct OperatorOfAny<T> {
 
 impl<T: Listed> Backend<T> {
     /// Who sends the head of a request, and what for.
-    pub fn of(
-        app: &App,
-        uri: &Uri,
-        headers: &HeaderMap,
-        peer: Option<IpAddr>,
-    ) -> Result<Self, Problem> {
-        permitted(app, uri, headers, peer, Permission::Serve).map(Self)
+    pub fn of(app: &App, head: &RequestHead<'_>) -> Result<Self, Problem> {
+        permitted(app, head, Permission::Serve).map(Self)
     }
 }
 
@@ -69,8 +62,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Reader<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let peer = Peer::address_in(parts);
-        permitted(app, &parts.uri, &parts.headers, peer, Permission::State).map(Self)
+        permitted(app, &RequestHead::of(parts), Permission::State).map(Self)
     }
 }
 
@@ -78,7 +70,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Backend<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        Self::of(app, &parts.uri, &parts.headers, Peer::address_in(parts))
+        Self::of(app, &RequestHead::of(parts))
     }
 }
 
@@ -96,8 +88,7 @@ impl FromRequestParts<Arc<App>> for AnyBackend {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let peer = Peer::address_in(parts);
-        let caller = known(&app.live(), &parts.uri, &parts.headers, peer)?;
+        let caller = Caller::of(app.live().access(), &RequestHead::of(parts))?;
         caller.may(Permission::Serve)?;
         Ok(Self(caller))
     }
@@ -138,29 +129,13 @@ impl<T: Listed> FromRequestParts<Arc<App>> for OperatorOfAny<T> {
 /// The entity of the path, for a caller that has this permission.
 fn permitted<T: Listed>(
     app: &App,
-    uri: &Uri,
-    headers: &HeaderMap,
-    peer: Option<IpAddr>,
+    head: &RequestHead<'_>,
     permission: Permission,
 ) -> Result<Arc<T>, Problem> {
     let live = app.live();
-    let caller = known(&live, uri, headers, peer)?;
+    let caller = Caller::of(live.access(), head)?;
     caller.may(permission)?;
-    entity(&live, &caller, uri)
-}
-
-fn known(
-    live: &LiveConfig,
-    uri: &Uri,
-    headers: &HeaderMap,
-    peer: Option<IpAddr>,
-) -> Result<Caller, Problem> {
-    // A whole address in the request line takes precedence over `Host`.
-    let named = uri.authority().map(Authority::as_str);
-    if live.config.keys.is_empty() && named.is_some_and(|name| !is_loopback_name(name)) {
-        return Err(elsewhere());
-    }
-    Caller::of(&live.config.keys, headers, peer)
+    entity(&live, &caller, head.uri)
 }
 
 /// The caller of an audited call. The entry gets the caller before its permission is checked.
@@ -170,7 +145,7 @@ fn audited(
     permission: Permission,
 ) -> Result<(Caller, AuditEntry), Problem> {
     let entry = AuditEntry::of(parts)?;
-    let caller = known(live, &parts.uri, &parts.headers, Peer::address_in(parts))?;
+    let caller = Caller::of(live.access(), &RequestHead::of(parts))?;
     entry.key(caller.name());
     caller.may(permission)?;
     Ok((caller, entry))

@@ -20,6 +20,7 @@ use super::caller::Backend;
 use super::extract::{JsonBody, json_body};
 use super::shell::{Handled, ResponseFuture, Shell};
 use crate::app::App;
+use crate::callers::RequestHead;
 use crate::entities::Listed;
 use crate::metrics::RouteMetrics;
 
@@ -69,8 +70,10 @@ impl<'a> HotCall<'a> {
     {
         let (app, peer) = (self.app().clone(), self.peer);
         self.answer(|request| {
-            let (Parts { uri, headers, .. }, body) = request.into_parts();
-            match Backend::of(&app, &uri, &headers, Some(peer)) {
+            let (Parts { method, uri, headers, .. }, body) = request.into_parts();
+            let (method, uri) = (&method, &uri);
+            let head = RequestHead { method, uri, headers: &headers, peer: Some(peer) };
+            match Backend::of(&app, &head) {
                 Ok(backend) => Handled::Pending(async move {
                     let answer = match json_body(&headers, body, &app).await {
                         Ok(body) => handler(backend, JsonBody(body)).await,

@@ -47,18 +47,7 @@ impl Cookies {
         headers: &'a HeaderMap,
         queue: &'a str,
     ) -> impl Iterator<Item = &'a str> + use<'a> {
-        let prefix = self.prefix;
-        headers
-            .get_all(COOKIE)
-            .iter()
-            // Another cookie's bytes outside ASCII must not hide ours.
-            // Envoy joins several lines with commas. No token has one.
-            .flat_map(|line| line.as_bytes().split(|&byte| byte == b';' || byte == b','))
-            .filter_map(move |pair| {
-                let rest = pair.trim_ascii().strip_prefix(prefix.as_bytes())?;
-                let rest = rest.strip_prefix(b"anteroom_")?.strip_prefix(queue.as_bytes())?;
-                std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
-            })
+        values(headers, [self.prefix, "anteroom_", queue])
     }
 
     /// The `Set-Cookie` that gives a token to the browser.
@@ -81,8 +70,32 @@ impl Cookies {
     }
 }
 
+/// The values of the cookies of one name, which is given in parts, in their order.
+pub fn values<'a, const PARTS: usize>(
+    headers: &'a HeaderMap,
+    name: [&'a str; PARTS],
+) -> impl Iterator<Item = &'a str> + use<'a, PARTS> {
+    headers
+        .get_all(COOKIE)
+        .iter()
+        // Another cookie's bytes outside ASCII must not hide ours.
+        // Envoy joins several lines with commas. No token has one.
+        .flat_map(|line| line.as_bytes().split(|&byte| byte == b';' || byte == b','))
+        .filter_map(move |pair| {
+            let mut rest = pair.trim_ascii();
+            for part in name {
+                rest = rest.strip_prefix(part.as_bytes())?;
+            }
+            std::str::from_utf8(rest.strip_prefix(b"=")?).ok()
+        })
+}
+
 /// A value that `Debug` does not show and HTTP/2 does not compress.
-fn sensitive(value: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+///
+/// # Errors
+///
+/// When the value cannot stand in a header.
+pub fn sensitive(value: &str) -> Result<HeaderValue, InvalidHeaderValue> {
     let mut value = HeaderValue::from_str(value)?;
     value.set_sensitive(true);
     Ok(value)

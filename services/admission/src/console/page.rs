@@ -1,0 +1,154 @@
+//! The page of the console and its files, which are in the program.
+//!
+//! The address of a file has the digest of all files, so that browsers keep it for ever, and the
+//! modules of the script find each other by their names beside them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use anteroom_authorize::problem::{Code, Problem};
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::request::Parts;
+use rust_embed::Embed;
+use sha2::{Digest as _, Sha256};
+
+use crate::app::App;
+use crate::callers::RequestHead;
+use crate::callers::keys::Caller;
+use crate::http::encoding::{encoded, gzip};
+
+/// Where the page is.
+pub const PAGE: &str = "/console";
+/// Where its files are.
+pub const ASSET: &str = "/console/assets/{digest}/{*file}";
+/// As the page writes the folder of its files.
+const ASSETS: &str = "/console/assets/";
+const INDEX: &str = "index.html";
+
+/// Nothing runs, and nothing is loaded, but files of this port. Frames show the preview of a
+/// waiting page.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'; require-trusted-types-for 'script'";
+
+#[derive(Embed)]
+#[folder = "src/console/page"]
+struct Folder;
+
+/// A file of the page.
+struct File {
+    kind: &'static str,
+    plain: Bytes,
+    gzip: Option<Bytes>,
+}
+
+/// All files.
+struct Files {
+    digest: String,
+    by_name: BTreeMap<String, File>,
+    index: File,
+}
+
+static FILES: LazyLock<Files> = LazyLock::new(Files::read);
+
+impl File {
+    fn new(kind: &'static str, plain: Bytes) -> Self {
+        let gzip = gzip(&plain).filter(|gzip| gzip.len() < plain.len());
+        Self { kind, plain, gzip }
+    }
+}
+
+impl Files {
+    fn read() -> Self {
+        let (mut by_name, mut index, mut digest) = (BTreeMap::new(), Vec::new(), Sha256::new());
+        // In the order of their names.
+        for name in Folder::iter() {
+            let content = Folder::get(&name).map(|file| file.data).unwrap_or_default();
+            digest.update(name.as_bytes());
+            digest.update(Sha256::digest(&content));
+            if name == INDEX {
+                index = content.into_owned();
+            } else if let Some(kind) = kind(&name) {
+                let file = File::new(kind, content.into_owned().into());
+                by_name.insert(name.into_owned(), file);
+            }
+        }
+        let digest = URL_SAFE_NO_PAD.encode(&digest.finalize()[..9]);
+        let index = String::from_utf8_lossy(&index).replace(ASSETS, &format!("{ASSETS}{digest}/"));
+        Self { digest, by_name, index: File::new("text/html; charset=utf-8", index.into()) }
+    }
+}
+
+/// What a file is; `None` for one that the page does not load, such as a licence.
+fn kind(name: &str) -> Option<&'static str> {
+    match name.rsplit_once('.')?.1 {
+        "js" => Some("text/javascript; charset=utf-8"),
+        "css" => Some("text/css; charset=utf-8"),
+        "svg" => Some("image/svg+xml"),
+        _ => None,
+    }
+}
+
+/// The page. It has no secrets, and asks for the API key itself.
+pub async fn page(State(app): State<Arc<App>>, parts: Parts) -> Result<Response, Problem> {
+    Caller::may_see_page(app.live().access(), &RequestHead::of(&parts))?;
+    let head = [
+        (CONTENT_TYPE, FILES.index.kind),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    Ok((head, encoded(&parts.headers, &FILES.index.plain, FILES.index.gzip.as_ref()))
+        .into_response())
+}
+
+/// A file of the page, which never changes under its address.
+pub async fn asset(
+    State(app): State<Arc<App>>,
+    Path((digest, name)): Path<(String, String)>,
+    parts: Parts,
+) -> Result<Response, Problem> {
+    Caller::may_see_page(app.live().access(), &RequestHead::of(&parts))?;
+    let file = FILES.by_name.get(&name).filter(|_| digest == FILES.digest);
+    let file = file.ok_or_else(|| Problem::new(Code::NOT_FOUND))?;
+    let head = [
+        (CONTENT_TYPE, file.kind),
+        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    Ok((head, encoded(&parts.headers, &file.plain, file.gzip.as_ref())).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compressed, with all that a browser loads for it.
+    #[test]
+    fn the_page_is_at_most_150_kib() {
+        let size = |file: &File| file.gzip.as_ref().unwrap_or(&file.plain).len();
+        let all = FILES.by_name.values().map(size).sum::<usize>() + size(&FILES.index);
+        assert!(all <= 150 * 1024, "{all} bytes");
+    }
+
+    #[test]
+    fn the_page_loads_its_files_by_their_digest() {
+        let page = std::str::from_utf8(&FILES.index.plain).expect("text");
+        let prefix = format!("{ASSETS}{}/", FILES.digest);
+        let loaded: Vec<_> = page.split(ASSETS).skip(1).collect();
+        assert!(!loaded.is_empty());
+        for rest in loaded {
+            let rest = rest.strip_prefix(&*FILES.digest).and_then(|rest| rest.strip_prefix('/'));
+            let name = rest.expect(&prefix).split('"').next().expect("a name");
+            assert!(FILES.by_name.contains_key(name), "{name}");
+        }
+    }
+}
