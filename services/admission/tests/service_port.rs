@@ -60,6 +60,10 @@ async fn promise_6_a_viewer_reads_and_changes_nothing() {
     let (mut allowed, mut refused) = (0, 0);
     for (template, operations) in document["paths"].as_object().expect("paths") {
         let Some(call) = template.strip_prefix("/v1/") else { continue };
+        // A sign-in changes nothing but the caller's own cookie.
+        if call.starts_with("console/") {
+            continue;
+        }
         let reads = call.starts_with("admin/") || states.contains(&call);
         let path = template.replace("{queue}", "shop").replace(['{', '}'], "").replace('_', "-");
         for method in operations.as_object().expect("operations").keys() {

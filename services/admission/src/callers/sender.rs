@@ -20,7 +20,7 @@ pub enum Sender {
     OwnPage,
     /// The user of a browser, who typed the address or opened a bookmark.
     User,
-    /// Another page, or one that cannot be told from it.
+    /// Another page, or one whose origin is unclear.
     OtherPage,
 }
 

@@ -1,4 +1,4 @@
-//! The console's cookie, which stands for the API key with which its user signed in.
+//! The console's cookie, which counts as the API key with which its user signed in.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +13,8 @@ use super::sender::Sender;
 
 /// The name of the cookie.
 pub const COOKIE: &str = "anteroom_console";
+/// Another path or a sibling host may have set its own. Each costs a signature.
+const MOST_COOKIES: usize = 4;
 
 /// The session that the cookie of a request proves; `None` without a cookie.
 ///
@@ -21,7 +23,7 @@ pub const COOKIE: &str = "anteroom_console";
 /// `key_missing` for a request that no page of this port sent, and `key_invalid` for a session that
 /// has ended.
 pub fn of(head: &RequestHead<'_>, keys: &SessionKeys) -> Result<Option<Session>, Problem> {
-    let mut values = cookies::values(head.headers, [COOKIE]).peekable();
+    let mut values = cookies::values(head.headers, [COOKIE]).take(MOST_COOKIES).peekable();
     if values.peek().is_none() {
         return Ok(None);
     }

@@ -21,7 +21,7 @@ use crate::callers::{RequestHead, session};
 use crate::http::audit::AuditEntry;
 use crate::http::extract::Peer;
 
-/// Sign-ins of one address. A person mistypes a key, a program guesses.
+/// Sign-ins of one address. A person mistypes a key a few times.
 const SIGN_INS: Rate = Rate { count: 10, window: Duration::from_secs(60) };
 
 /// Sign in to the console, or renew the session.
@@ -94,7 +94,10 @@ fn take_sign_in(app: &App, live: &LiveConfig, parts: &Parts) -> Result<(), Probl
     let proxies = &live.config.admission.trusted_proxies;
     let address = client_address(Peer::in_any(parts), &parts.headers, proxies);
     let taken = app.sign_ins.take(address, SIGN_INS, Instant::now());
-    taken.map(drop).map_err(|wait| Problem::new(Code::SLOW_DOWN).retry_after(wait))
+    taken.map(drop).map_err(|wait| {
+        let rule = "one address can sign in 10 times a minute";
+        Problem::new(Code::SLOW_DOWN).detail(rule).retry_after(wait)
+    })
 }
 
 /// Another page cannot read the answer, and must not begin or end a session of its visitor either.

@@ -16,6 +16,7 @@ use utoipa::openapi::security::{
 use utoipa::openapi::{HttpMethod, OpenApi, Ref, RefOr, Required, Schema};
 use utoipa::{Modify, Path};
 
+use crate::callers::session;
 use crate::entities::Routes;
 
 /// How refusals with these codes stand in the document: by status, which `status` says.
@@ -142,6 +143,12 @@ impl Modify for Keys {
             .description(Some("an API key, `ark1.…`; make one with `anteroom-admission new-key`"))
             .build();
         components.add_security_scheme("key", SecurityScheme::Http(key));
+        let session = ApiKeyValue::with_description(
+            session::COOKIE,
+            "the session of the console, for requests of its own page: `Sec-Fetch-Site: \
+             same-origin`, and an `Origin` that equals `Host` if the call changes something",
+        );
+        components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     }
 }
 
@@ -175,11 +182,12 @@ pub fn complete<T: Routes>(document: &mut OpenApi) {
     }
 }
 
-/// Adds that each call takes a key. Without any configured key it needs none.
+/// Adds that each call takes a key, or the session of the console. Without any configured key it
+/// needs neither.
 pub fn require_key(document: &mut OpenApi) {
     for (_, operation) in operations(document) {
-        let key = SecurityRequirement::new("key", [""; 0]);
-        operation.security = Some(vec![SecurityRequirement::default(), key]);
+        let either = ["key", "session"].map(|scheme| SecurityRequirement::new(scheme, [""; 0]));
+        operation.security = Some([vec![SecurityRequirement::default()], either.into()].concat());
     }
 }
 

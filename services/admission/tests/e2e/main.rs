@@ -5,6 +5,7 @@ mod admin;
 mod answer;
 mod bad_input;
 mod board;
+mod console;
 mod contract;
 mod drain;
 mod ended_places;

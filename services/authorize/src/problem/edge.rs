@@ -69,12 +69,14 @@ codes! {
 codes! {
     /// What any call of the service port may answer: it knows its callers.
     CALLER by Service;
-    /// The service port needs an API key, and the request has none.
+    /// The service port needs an API key, and the request has none. The cookie of the console
+    /// counts only for requests of its own page.
     KEY_MISSING = UNAUTHORIZED, "key_missing", "No API key was sent",
         No, "Send `Authorization: Bearer ark1.…`. Make a key with `anteroom-admission new-key`.";
-    /// The API key is not one of the configured keys.
+    /// The API key is not one of the configured keys. For the console: its session has ended.
     KEY_INVALID = UNAUTHORIZED, "key_invalid", "The API key is not valid",
-        No, "Check that `[keys.NAME]` has the digest of this key, and that the key is complete.";
+        No, "Check that `[keys.NAME]` has the digest of this key, and that the key is complete. In the \
+            console, sign in again.";
     /// The role or the scopes of the API key do not cover this call.
     KEY_FORBIDDEN = FORBIDDEN, "key_forbidden", "The API key does not allow this call",
         No, "Use a key whose scopes name this queue, limit, target, event or pool. Calls under \
@@ -84,7 +86,7 @@ codes! {
         "Forwarded requests are refused on this port",
         No, "Configure API keys, or call the port directly on loopback.";
     /// A page of another site sent a changing call of a browser. On a service port without
-    /// configured keys: a browser sent the call.
+    /// configured keys: a page other than the console sent the call.
     ORIGIN_REFUSED = FORBIDDEN, "origin_refused",
         "The request came from an origin that is not allowed",
         No, "Check that `public_url` of the queue is the address in the browser. If the call comes \

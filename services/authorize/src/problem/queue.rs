@@ -62,9 +62,9 @@ codes! {
         Later, "Retry after `Retry-After`. Operators: if many visitors get this, check that \
             `trusted_proxies` names your proxy. See also `joins_per_address`, \
             `places_per_address` and `exempt`.";
-    /// Too many requests for this place.
-    SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests for this place",
-        Later, "Wait for `poll_after_ms` between two polls.";
+    /// Too many requests for this place. In the console: too many sign-ins from this address.
+    SLOW_DOWN = TOO_MANY_REQUESTS, "slow_down", "Too many requests",
+        Later, "Wait for `poll_after_ms` between two polls. Sign in at most 10 times a minute.";
     /// The queue has `max_waiting` places.
     QUEUE_FULL = SERVICE_UNAVAILABLE, "queue_full", "The queue is full",
         Later, "Retry after `Retry-After`.";
