@@ -32,7 +32,7 @@ fn origin(room: &Room) -> String {
 fn by_page(room: &Room, method: Method, path: &str, cookie: &str) -> Call {
     let call = room.call("service", method.clone(), path).header("sec-fetch-site", "same-origin");
     let call = if cookie.is_empty() { call } else { call.header("cookie", cookie) };
-    if method == Method::GET { call } else { call.header("origin", &origin(room)) }
+    if method == Method::GET { call } else { call.header("origin", origin(room)) }
 }
 
 /// Signs in, as the page does. The cookie, as the browser sends it back.
@@ -220,7 +220,7 @@ async fn without_keys_the_console_needs_no_sign_in() {
     let rebound = by_page(&room, Method::GET, "/console", "").header("host", "evil.example");
     rebound.send().await.refuses(403, "forwarded_refused");
     let other = room.call("service", Method::PATCH, ADMIN).header("sec-fetch-site", "same-origin");
-    let other = other.header("origin", &room.url("public")).json(json!({"capacity": 3}));
+    let other = other.header("origin", room.url("public")).json(json!({"capacity": 3}));
     other.send().await.refuses(403, "origin_refused");
 }
 
