@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::callers::keys::Access;
 use crate::entities::{EntityContext, InForce, Listed};
+use crate::live::Feed;
 use crate::metrics::AdmissionMetrics;
 use crate::queue::stream_slots::StreamSlots;
 use crate::queue::waiting_page::QueuePage;
@@ -49,6 +50,8 @@ pub struct App {
     pub operations: Operations,
     /// How many event streams there may be.
     pub(crate) stream_slots: Arc<StreamSlots>,
+    /// What live streams share.
+    pub(crate) feed: Feed,
     /// The retries that this process has scheduled.
     pub(crate) retries: Arc<PendingRetries>,
     /// Cancelled when this process takes no more connections: streams end.
@@ -100,6 +103,7 @@ impl App {
         let process = Process::new(store.clone(), Some(forwarding), &config, secrets);
         let live = LiveConfig::new(config.clone(), in_force, secrets, has_console);
         let stream_slots = StreamSlots::new(max_connections, metrics.streams.clone());
+        let feed = Feed::new(metrics.live_streams.clone());
         Arc::new(Self {
             live: ArcSwap::from_pointee(live),
             limits: Limits::open(&store, lane_bound),
@@ -107,6 +111,7 @@ impl App {
             metrics,
             operations,
             stream_slots,
+            feed,
             retries,
             stopping,
             own_secret,

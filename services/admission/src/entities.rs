@@ -21,13 +21,14 @@ use crate::app::App;
 use crate::http::audit::Audit;
 use crate::http::fast_path::HotRoute;
 use crate::http::route::RouteInfo;
+use crate::live::Live;
 use crate::tasks::Tasks;
 
 /// A kind, as core and the configuration know it, and what admission keeps of one of its entities.
 /// The list of kinds is [`kinds!`](anteroom_core::kinds).
 pub trait Served: Declared {
     /// What admission keeps of one.
-    type State: Entity<Kind = Self> + Routes;
+    type State: Entity<Kind = Self> + Routes + Live + Listed;
 }
 
 /// One thing that the configuration names, and what admission does for each kind of it.
@@ -184,6 +185,11 @@ impl<T> Entities<T> {
     /// Looks up an entity by its name.
     pub fn get(&self, name: &str) -> Option<Arc<T>> {
         self.0.get(name).cloned()
+    }
+
+    /// All, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.0.iter().map(|(name, entity)| (name.as_str(), entity.as_ref()))
     }
 
     /// All names, in order.

@@ -13,6 +13,7 @@ mod entities;
 mod event;
 mod http;
 mod limit;
+mod live;
 mod metrics;
 mod pool;
 mod ports;

@@ -35,8 +35,10 @@ pub struct AdmissionMetrics {
     http: HistogramVec,
     /// Those of the queues, limits, targets, events and pools.
     pub kinds: KindMetrics,
-    /// Event streams open at the moment.
+    /// Event streams of visitors open at the moment.
     pub streams: IntGauge,
+    /// Live streams of operators open at the moment.
+    pub live_streams: IntGauge,
     /// Connections closed while they waited for their client, because others came, both ports.
     pub connections_closed: IntCounter,
     /// Connections refused because `max_connections` were being served, both ports.
@@ -61,12 +63,16 @@ impl AdmissionMetrics {
         );
         let labels = ["port", "method", "route", "status"];
         let times = HistogramVec::new(times.buckets(HTTP_BUCKETS.to_vec()), &labels)?;
-        let streams = IntGauge::new("anteroom_streams", "Open event streams (SSE).")?;
+        let gauge = |name, help| registered(registry, IntGauge::new(name, help)?);
         Ok(Self {
             forwarding_ignored,
             http: registered(registry, times)?,
             kinds: KindMetrics::register(registry)?,
-            streams: registered(registry, streams)?,
+            streams: gauge("anteroom_streams", "Open event streams (SSE) of visitors.")?,
+            live_streams: gauge(
+                "anteroom_live_streams",
+                "Open event streams (SSE) of `GET /v1/admin/live`, at most 32.",
+            )?,
             connections_closed: counter(
                 "anteroom_connections_closed_total",
                 "Connections that admission closed at the connection limit to accept new ones, \

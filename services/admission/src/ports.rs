@@ -26,6 +26,7 @@ use crate::http::fast_path::{FastPath, HotRoute};
 use crate::http::route::RouteInfo;
 use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::http::{document, openapi};
+use crate::live;
 
 /// What one port answers with.
 pub struct PortService {
@@ -70,6 +71,7 @@ pub fn service(app: &Arc<App>) -> PortService {
     let mut routes = PortRoutes::of(document::ServiceDocument::openapi());
     let audit = Audit::default();
     for_each_kind!(add(&mut routes, &audit));
+    routes.all = std::mem::take(&mut routes.all).merge(live::service());
     if app.has_console {
         let mut console = console::routes(&audit);
         document::require_key(console.get_openapi_mut());

@@ -67,6 +67,10 @@ async fn promise_6_a_viewer_reads_and_changes_nothing() {
         let reads = call.starts_with("admin/") || states.contains(&call);
         let path = template.replace("{queue}", "shop").replace(['{', '}'], "").replace('_', "-");
         for method in operations.as_object().expect("operations").keys() {
+            // Its stream does not end: `e2e::live` reads it.
+            if call == "admin/live" {
+                continue;
+            }
             let may = reads && (method == "get" || call.ends_with("/find"));
             let method = method.to_uppercase();
             let (status, problem) = world.call(VIEWER, &method, &path, Value::Null).await;

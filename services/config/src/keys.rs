@@ -90,6 +90,12 @@ impl FromText for Scope {
     }
 }
 
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.section, self.name)
+    }
+}
+
 impl std::str::FromStr for Scope {
     type Err = &'static str;
 

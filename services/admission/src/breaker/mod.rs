@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod body;
 pub mod last_known;
+mod live;
 pub mod metrics;
 pub mod problems;
 pub mod state;

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use anteroom_authorize::callers::single::single;
 use anteroom_authorize::problem::{Code, Problem};
-use anteroom_config::{KeyConfig, Role};
+use anteroom_config::{KeyConfig, Role, Scope};
 use anteroom_core::session::{Session, SessionKeys};
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, HeaderName};
@@ -146,6 +146,41 @@ impl Caller {
         &self.name
     }
 
+    /// The name of the key, if keys are configured.
+    pub fn key_name(&self) -> Option<&str> {
+        self.key.is_some().then_some(&*self.name)
+    }
+
+    /// The role of the caller: without keys each is an operator.
+    pub fn role(&self) -> Role {
+        self.key.as_ref().map_or(Role::Operator, |key| key.role)
+    }
+
+    /// What the caller may touch; empty for everything of the role.
+    pub fn scopes(&self) -> &[Scope] {
+        self.key.as_ref().map_or(&[], |key| &key.scopes)
+    }
+
+    /// The same caller by these keys, which are in force now: for a call that lasts.
+    ///
+    /// # Errors
+    ///
+    /// `key_invalid` if none of them is the caller's; `key_missing` if there were none before.
+    pub fn recheck(&self, keys: &BTreeMap<String, KeyConfig>) -> Result<Self, Problem> {
+        let Some(own) = &self.key else {
+            let is_unguarded = keys.is_empty().then(|| self.clone());
+            return is_unguarded.ok_or_else(|| Problem::new(Code::KEY_MISSING));
+        };
+        let found = keys.iter().find(|(_, key)| key.digest == own.digest);
+        let (name, key) = found.ok_or_else(|| Problem::new(Code::KEY_INVALID))?;
+        Ok(Self { name: name.clone(), key: Some(key.clone()), session: self.session.clone() })
+    }
+
+    /// Whether the caller has a session, and it has ended: for a call that lasts.
+    pub fn session_has_ended(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.left(session::now()).is_zero())
+    }
+
     /// Whether the caller's role allows a call.
     ///
     /// # Errors
@@ -169,13 +204,23 @@ impl Caller {
     ///
     /// `key_forbidden` when the key has scopes and none of them names it.
     pub fn touches(&self, section: &str, name: &str) -> Result<(), Problem> {
-        let Some(key) = &self.key else { return Ok(()) };
-        let named = |scope: &anteroom_config::Scope| scope.section == section && scope.name == name;
-        if key.scopes.is_empty() || key.scopes.iter().any(named) {
+        if self.sees(section, name) {
             Ok(())
         } else {
             Err(Problem::new(Code::KEY_FORBIDDEN).detail("none of the key's scopes covers this"))
         }
+    }
+
+    /// Whether the key's scopes cover the thing of this name in `section`.
+    pub fn sees(&self, section: &str, name: &str) -> bool {
+        let named = |scope: &Scope| scope.section == section && scope.name == name;
+        self.scopes().is_empty() || self.scopes().iter().any(named)
+    }
+
+    /// A caller with this key.
+    #[cfg(test)]
+    pub fn with_key(name: &str, key: KeyConfig) -> Self {
+        Self { name: name.to_owned(), key: Some(key), session: None }
     }
 }
 
@@ -261,7 +306,7 @@ fn is_forwarding(name: &HeaderName) -> bool {
 mod tests {
     use std::net::IpAddr;
 
-    use anteroom_config::{Digest, Scope};
+    use anteroom_config::Digest;
     use http::header::ORIGIN;
     use http::{HeaderValue, Method, Uri};
     use secrecy::SecretString;
@@ -309,6 +354,28 @@ mod tests {
 
     fn caller(authorization: &'static str) -> Result<Caller, Code> {
         of(&keys(), Method::GET, &headers(&[("authorization", authorization)]), None)
+    }
+
+    #[test]
+    fn a_call_that_lasts_follows_the_keys_in_force() {
+        let (mut keys, screen) = (keys(), caller("Bearer ark1.screen").expect("a key"));
+        let now = |keys: &_| screen.recheck(keys).map_err(|problem| problem.code());
+        assert_eq!(now(&keys).expect("the same").role(), Role::Viewer);
+        let mut key = keys.remove("screen").expect("a key");
+        assert_eq!(now(&keys).err(), Some(Code::KEY_INVALID));
+        assert_eq!(now(&BTreeMap::new()).err(), Some(Code::KEY_INVALID));
+        key.role = Role::Backend;
+        keys.insert("renamed".into(), key);
+        let renamed = now(&keys).expect("found by its digest");
+        assert_eq!((renamed.name(), renamed.may(Permission::View).is_ok()), ("renamed", false));
+        keys.insert("screen".into(), KeyConfig { digest: Digest([1; 32]), ..keys["ops"].clone() });
+        assert_eq!(now(&keys).expect("by its digest alone").name(), "renamed");
+
+        let headers = headers(&[("host", "localhost")]);
+        let anyone = of(&BTreeMap::new(), Method::GET, &headers, HERE).expect("no key is needed");
+        assert!(anyone.recheck(&BTreeMap::new()).is_ok());
+        let problem = anyone.recheck(&keys).map_err(|problem| problem.code());
+        assert_eq!(problem.err(), Some(Code::KEY_MISSING));
     }
 
     const HERE: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));

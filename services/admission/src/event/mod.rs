@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod calls;
 pub mod early;
+mod live;
 pub mod metrics;
 pub mod operator;
 pub mod problems;

@@ -29,6 +29,9 @@ pub struct Backend<T>(pub Arc<T>);
 /// A backend, or an operator, whose call names in its body what it is about.
 pub struct AnyBackend(Caller);
 
+/// An operator, or a viewer, whose call is about no single entity.
+pub struct AnyViewer(pub Caller);
+
 /// An operator, or a viewer, that may see the entity of the path.
 pub struct Viewer<T> {
     /// What the audit log will say of the call.
@@ -90,6 +93,16 @@ impl FromRequestParts<Arc<App>> for AnyBackend {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let caller = Caller::of(app.live().access(), &RequestHead::of(parts))?;
         caller.may(Permission::Serve)?;
+        Ok(Self(caller))
+    }
+}
+
+impl FromRequestParts<Arc<App>> for AnyViewer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let caller = Caller::of(app.live().access(), &RequestHead::of(parts))?;
+        caller.may(Permission::View)?;
         Ok(Self(caller))
     }
 }

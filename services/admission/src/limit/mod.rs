@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod body;
+mod live;
 pub mod operator;
 pub mod problems;
 mod state;

@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod body;
+mod live;
 pub mod metrics;
 pub mod operator;
 pub mod problems;

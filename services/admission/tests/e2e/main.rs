@@ -21,6 +21,7 @@ mod journey;
 mod key;
 mod limit_checks;
 mod limits;
+mod live;
 mod local_answers;
 mod local_places;
 mod looks;

@@ -118,6 +118,14 @@ impl Book {
         self.errors(&found["schema"], value).is_empty()
     }
 
+    /// Compares a value with a schema of the document.
+    #[track_caller]
+    pub fn fits(&self, schema: &str, value: &Value) {
+        let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
+        let errors = self.errors(&schema, value);
+        assert!(errors.is_empty(), "{errors:?}: {value:#}");
+    }
+
     /// What the schema has against the body; a member that it does not name counts as an error.
     fn errors(&self, schema: &Value, body: &Value) -> Vec<String> {
         let root = json!({

@@ -67,6 +67,13 @@ impl LimitMetrics {
     pub fn check(&self, counted: Counted) {
         self.checks[counted as usize].inc();
     }
+
+    /// All checks, and those that were refused.
+    pub fn totals(&self) -> [u64; 2] {
+        let count = |counted: Counted| self.checks[counted as usize].get();
+        let refused = count(Counted::Refused) + count(Counted::DegradedRefused);
+        [Counted::ALL.map(count).into_iter().sum(), refused]
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use anteroom_config::LimitConfig;
 use http::HeaderValue;
 
 use super::metrics::{LimitFamilies, LimitMetrics};
+use super::recent::Recent;
 
 /// One limit as handlers see it.
 pub struct LimitState {
@@ -17,6 +18,8 @@ pub struct LimitState {
     pub policy: HeaderValue,
     /// What is counted of it.
     pub metrics: Arc<LimitMetrics>,
+    /// How often it was checked lately.
+    pub recent: Arc<Recent>,
 }
 
 impl LimitState {
@@ -33,6 +36,7 @@ impl LimitState {
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
         let metrics = before.map(|before| before.metrics.clone());
         let metrics = metrics.unwrap_or_else(|| Arc::new(families.of(name)));
-        Self { name: name.to_owned(), config: *config, policy, metrics }
+        let recent = before.map(|before| before.recent.clone()).unwrap_or_default();
+        Self { name: name.to_owned(), config: *config, policy, metrics, recent }
     }
 }

@@ -99,14 +99,19 @@ pub struct OverrideView {
 pub struct RulesView(Rules);
 
 impl<'a> AdminView<'a> {
-    /// A snapshot for an operator.
+    /// A snapshot for an operator, just read.
     pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
+        Self::aged(queue, snapshot, Duration::ZERO)
+    }
+
+    /// A snapshot of this age.
+    pub fn aged(queue: &'a str, snapshot: &'a Snapshot, age: Duration) -> Self {
         let overrides = snapshot.overridden.iter().filter_map(|Overridden { rule, until }| {
             let value = rule.value().and_then(field::shown)?;
             Some((field::name(rule.rule()), OverrideView { value, until: until.and_then(moment) }))
         });
         Self {
-            public: QueueView::new(queue, snapshot, Duration::ZERO),
+            public: QueueView::new(queue, snapshot, age),
             away: snapshot.away,
             last_ticket: snapshot.last_ticket,
             health: snapshot.health.map(HealthView::from),

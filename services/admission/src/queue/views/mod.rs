@@ -2,5 +2,6 @@
 
 pub mod admin;
 pub mod board;
+pub mod live;
 pub mod place;
 pub mod queue;

@@ -7,7 +7,7 @@ use super::{
     ADMIN, Client, NAMED, NARROW, NO_HOLD, OPS, QUEUE, SCREEN, SHOP, TOKENS, events, limits,
     methods, pools, start, targets, well_formed,
 };
-use crate::{room::Call, schema::Book};
+use crate::{answer::Answer, room::Call, schema::Book};
 
 const SESSION: &str = "/v1/console/session";
 
@@ -97,6 +97,7 @@ async fn the_service_port_answers_as_documented() {
     client.call("POST", SESSION, &[], |call| call.key(SHOP)).await.refuses(403, "key_forbidden");
     client.call("DELETE", SESSION, &[], viewer).await.is(204);
 
+    live(&client).await;
     limits::all(&client).await;
     targets::all(&client).await;
     events::all(&client).await;
@@ -129,4 +130,14 @@ async fn the_service_port_answers_as_documented() {
     client.book.is_complete();
     well_formed(&client.book);
     methods(&room, &client.book, "service").await;
+}
+
+/// A stream does not end, so only its head is read.
+async fn live(client: &Client<'_>) {
+    const LIVE: &str = "/v1/admin/live";
+    let open = client.room.call("service", Method::GET, LIVE).key(SCREEN).open().await;
+    let (status, headers) = (open.status().as_u16(), open.headers().clone());
+    let head = Answer { status, headers, text: String::new() };
+    client.book.note("GET", LIVE, head.is(200));
+    client.call("GET", LIVE, &[], |call| call.key(SHOP)).await.refuses(403, "key_forbidden");
 }

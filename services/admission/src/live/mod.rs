@@ -1,0 +1,52 @@
+//! `GET /v1/admin/live`: everything that a key may see, as one stream for an operator's console.
+//!
+//! It costs Redis nothing: it shows the newest snapshots, which this process reads anyway
+//! (`anteroom_authorize::snapshots`). Once a second one task makes a frame of all entities while a
+//! stream is open ([`feed`]). Each stream sends what its caller may see of it, as the difference
+//! from its event before ([`frame`]).
+
+mod feed;
+mod frame;
+mod merge_patch;
+mod stream;
+mod views;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use anteroom_authorize::durations::moment;
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub use self::feed::Feed;
+use crate::app::App;
+use crate::entities::Entity;
+use crate::http::document;
+
+/// An entity as live streams show it.
+pub trait Live: Entity {
+    /// What it shows, for the API document.
+    type View: ToSchema;
+
+    /// What this process knows of it without asking Redis, as JSON. An entity whose snapshot was
+    /// never read has what the configuration has.
+    fn live_view(&self) -> Value;
+}
+
+/// The stream, with its document.
+pub fn service() -> OpenApiRouter<Arc<App>> {
+    let mut routes = OpenApiRouter::new().routes(routes!(stream::live));
+    let calls = routes.get_openapi_mut();
+    views::add(calls);
+    document::require_key(calls);
+    routes
+}
+
+/// The clock of this process, as RFC 3339.
+fn present_time() -> Value {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let seconds = since.map(|since| since.as_secs()).unwrap_or_default();
+    moment(seconds).map_or(Value::Null, Value::from)
+}

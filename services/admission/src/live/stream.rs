@@ -1,0 +1,142 @@
+//! One live stream: its events, and whether its caller may still have it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use anteroom_authorize::durations::millis;
+use anteroom_authorize::problem::edge::CALLER;
+use anteroom_authorize::problem::{Code, Problem, retry};
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::response::Response;
+use futures_util::{Stream, stream};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use rand::Rng as _;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::feed::{MOST_STREAMS, Subscription};
+use super::frame::Seen;
+use crate::app::App;
+use crate::callers::keys::Permission;
+use crate::http::caller::AnyViewer;
+use crate::http::document::problems;
+
+problems! {
+    /// Refusals of a stream.
+    LiveProblems: CALLER;
+}
+
+/// Follow all entities as a stream of server-sent events.
+///
+/// For a console. It costs Redis nothing: it shows the newest data that this process has read, with
+/// its age.
+///
+/// - `state`, the first event: the whole state, with the schema `LiveState`.
+/// - `change`, once a second: a JSON merge patch (RFC 7396) that turns the state before into the
+///   present one.
+/// - `end`: `{"code": "…"}`. The key was removed (`key_invalid`, `key_missing`) or has lost its
+///   permission (`key_forbidden`), and the stream ends. Do not reconnect.
+///
+/// A stream that ends without `end` can be opened again: `retry` says when. A process has at most
+/// 32 streams, then the answer is 503 `overloaded`.
+#[utoipa::path(
+    get, path = "/v1/admin/live", tag = "operators", operation_id = "live",
+    responses(
+        (status = 200, description = "the stream", body = String,
+            content_type = "text/event-stream"),
+        LiveProblems,
+    ),
+)]
+pub async fn live(
+    State(app): State<Arc<App>>,
+    AnyViewer(caller): AnyViewer,
+) -> Result<Response, Problem> {
+    let Some(mut frames) = app.feed.subscribe(&app) else {
+        let problem = Problem::new(Code::OVERLOADED)
+            .detail(format!("{MOST_STREAMS} live streams of this process are open"));
+        return Err(problem.retry_after(app.retries.schedule_default()));
+    };
+    let seen = Seen { frame: frames.newest(), caller };
+    let stopping = app.stopping.clone();
+    let events = Events { app, frames, stopping, seen, next_step: Next::Begin };
+    let mut response = Response::new(Body::from_stream(events.into_stream()));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // NGINX would otherwise collect the events.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// The events of one stream.
+struct Events {
+    app: Arc<App>,
+    frames: Subscription,
+    stopping: CancellationToken,
+    /// What the client has.
+    seen: Seen,
+    next_step: Next,
+}
+
+enum Next {
+    Begin,
+    Follow,
+    End,
+}
+
+impl Events {
+    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        stream::unfold(self, async |mut events| {
+            let bytes = events.next().await?;
+            Some((Ok(Bytes::from(bytes)), events))
+        })
+    }
+
+    /// The next event; `None` after the last.
+    async fn next(&mut self) -> Option<String> {
+        match std::mem::replace(&mut self.next_step, Next::Follow) {
+            Next::Begin => Some(retry_hint() + &event("state", &self.seen.state())),
+            Next::Follow => {
+                let frame = tokio::select! {
+                    () = self.stopping.cancelled() => None,
+                    frame = self.frames.next() => frame,
+                };
+                // The page may have renewed its session meanwhile: its next stream shows that.
+                let frame = frame.filter(|_| !self.seen.caller.session_has_ended());
+                let Some(frame) = frame else {
+                    self.next_step = Next::End;
+                    return Some(retry_hint() + "\n");
+                };
+                let allowed = self.seen.caller.recheck(&self.app.live().config.keys);
+                let allowed = allowed.and_then(|it| it.may(Permission::View).map(|()| it));
+                match allowed {
+                    Ok(caller) => {
+                        let before = std::mem::replace(&mut self.seen, Seen { frame, caller });
+                        Some(event("change", &self.seen.change_since(&before)))
+                    }
+                    Err(problem) => {
+                        self.next_step = Next::End;
+                        Some(event("end", &json!({"code": problem.code().name()})))
+                    }
+                }
+            }
+            Next::End => {
+                self.next_step = Next::End;
+                None
+            }
+        }
+    }
+}
+
+/// JSON has no line breaks of its own.
+fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// When the client is to open its next stream if this one ends. Without a hint all browsers would
+/// reconnect after the same few seconds.
+fn retry_hint() -> String {
+    let most = retry::DEFAULT_MAX_DELAY;
+    let after = retry::after(MOST_STREAMS as u64, retry::MIN_DELAY, most, rand::rng().random());
+    format!("retry: {}\n", millis(after))
+}
