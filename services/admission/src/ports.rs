@@ -71,7 +71,7 @@ pub fn service(app: &Arc<App>) -> PortService {
     let mut routes = PortRoutes::of(document::ServiceDocument::openapi());
     let audit = Audit::default();
     for_each_kind!(add(&mut routes, &audit));
-    routes.all = std::mem::take(&mut routes.all).merge(live::service());
+    routes.all = std::mem::take(&mut routes.all).merge(live::service(&audit));
     if app.has_console {
         let mut console = console::routes(&audit);
         document::require_key(console.get_openapi_mut());

@@ -36,7 +36,7 @@ const SIGN_INS: Rate = Rate { count: 10, window: Duration::from_secs(60) };
 ///
 /// Without configured keys there is no session, and no cookie is set.
 #[utoipa::path(
-    post, path = "/v1/console/session", tag = "operators", operation_id = "sign_in",
+    post, path = "/v1/console/session", tag = "console", operation_id = "sign_in",
     responses(
         (status = 204, description = "the session has begun, or is renewed",
             headers(("set-cookie" = String, description = "the session"))),
@@ -70,7 +70,7 @@ pub async fn sign_in(State(app): State<Arc<App>>, parts: Parts) -> Result<Respon
 ///
 /// Removes the cookie. Idempotent. To end a session whose cookie was stolen, replace the API key.
 #[utoipa::path(
-    delete, path = "/v1/console/session", tag = "operators", operation_id = "sign_out",
+    delete, path = "/v1/console/session", tag = "console", operation_id = "sign_out",
     responses(
         (status = 204, description = "the browser has no session",
             headers(("set-cookie" = String, description = "removes the session"))),

@@ -101,9 +101,7 @@ impl FromRequestParts<Arc<App>> for AnyViewer {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        let caller = Caller::of(app.live().access(), &RequestHead::of(parts))?;
-        caller.may(Permission::View)?;
-        Ok(Self(caller))
+        audited(&app.live(), parts, Permission::View).map(|(caller, _)| Self(caller))
     }
 }
 

@@ -103,6 +103,7 @@ pub struct PublicDocument;
     tags(
         (name = "backends", description = "Calls of your backend and the protected service"),
         (name = "operators", description = "Calls of operators"),
+        (name = "console", description = "The sign-in of the operator console"),
     ),
 )]
 pub struct ServiceDocument;

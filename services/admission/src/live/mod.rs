@@ -23,6 +23,7 @@ use utoipa_axum::routes;
 pub use self::feed::Feed;
 use crate::app::App;
 use crate::entities::Entity;
+use crate::http::audit::Audit;
 use crate::http::document;
 
 /// An entity as live streams show it.
@@ -36,8 +37,9 @@ pub trait Live: Entity {
 }
 
 /// The stream, with its document.
-pub fn service() -> OpenApiRouter<Arc<App>> {
-    let mut routes = OpenApiRouter::new().routes(routes!(stream::live));
+pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+    let follow = audit.around_any("live.follow", routes!(stream::live));
+    let mut routes = OpenApiRouter::new().routes(follow);
     let calls = routes.get_openapi_mut();
     views::add(calls);
     document::require_key(calls);
