@@ -209,6 +209,7 @@ Anteroom is running. Ctrl-C ends it and leaves nothing behind.
                    a normal window and a private window are two visitors
   waiting page     $public/queues/$queue
   API              $api, described at $public/openapi.json
+  console          http://$(listening admission service)/console for operators: watch, pause, open
   service port     http://$(listening admission service), described at /openapi.json
   metrics          http://$(listening admission metrics)/metrics (admission)
                    http://$(listening scheduler metrics)/metrics (scheduler)

@@ -14,13 +14,14 @@ pub mod config;
 pub mod cookie;
 pub mod forwarded;
 pub mod return_to;
+pub mod session;
 pub mod token;
 
 /// A check of one kind of input.
 pub type Check = fn(&[u8]);
 
 /// Every check, by the name of its fuzz target and of its folder of seeds.
-pub const CHECKS: [(&str, Check); 8] = [
+pub const CHECKS: [(&str, Check); 9] = [
     ("application", application::check),
     ("assertion", assertion::check),
     ("body", body::check),
@@ -28,6 +29,7 @@ pub const CHECKS: [(&str, Check); 8] = [
     ("cookie", cookie::check),
     ("forwarded", forwarded::check),
     ("return_to", return_to::check),
+    ("session", session::check),
     ("token", token::check),
 ];
 
