@@ -1,4 +1,5 @@
-//! Promise 6 for sessions of the console: exactly what we signed is one, and it says what was signed.
+//! Promise 6 for sessions of the console: exactly what we signed is one, and it says what was
+//! signed.
 
 use std::time::Duration;
 
