@@ -1,0 +1,98 @@
+// The calls of the service port. Addresses are relative, so that a proxy can serve the console
+// below a path of its own.
+
+/** How long a call can take, in milliseconds: the service port itself gives up earlier. */
+const PATIENCE_MS = 15_000;
+
+/** A call that was refused, or that was not answered. Its fields are those of a problem. */
+export class Refusal extends Error {
+  constructor(problem, etag) {
+    super(problem.title);
+    Object.assign(this, problem);
+    this.etag = etag;
+  }
+
+  /** Whether the call may have had its effect: only a retry with the same names is safe. */
+  get isUnknown() {
+    return this.status === 0 || this.status >= 500;
+  }
+}
+
+const unanswered = (detail) => new Refusal({ status: 0, code: 'no_answer', title: 'Anteroom does not answer', detail });
+
+/** The problem in an answer that is not a success. */
+export async function refusalOf(answer) {
+  const problem = await answer.json().catch(() => null);
+  const unknown = { title: `The call was refused (HTTP ${answer.status})`, detail: '', code: '' };
+  return new Refusal({ ...unknown, ...problem, status: answer.status }, answer.headers.get('etag'));
+}
+
+let onSignedOut = () => {};
+/** Sets what happens when the session has ended. */
+export function whenSignedOut(act) {
+  onSignedOut = act;
+}
+
+/**
+ * Sends a call and returns `{ data, etag }`. `path` is a list of segments, or a text without
+ * values of an operator.
+ *
+ * Throws a `Refusal`.
+ */
+export async function call(method, path, { query, body, ifMatch, headers, signal } = {}) {
+  const address = new URL(Array.isArray(path) ? path.map(encodeURIComponent).join('/') : path, document.baseURI);
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined && value !== null && value !== '') address.searchParams.set(name, value);
+  }
+  const sent = { accept: 'application/json', ...headers };
+  if (body !== undefined) sent['content-type'] = 'application/json';
+  if (ifMatch) sent['if-match'] = ifMatch;
+  const timeout = AbortSignal.timeout(PATIENCE_MS);
+  let answer;
+  try {
+    answer = await fetch(address, {
+      method,
+      headers: sent,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    });
+  } catch {
+    throw unanswered('Check the connection, then try again.');
+  }
+  if (!answer.ok) {
+    const refusal = await refusalOf(answer);
+    if (refusal.status === 401) onSignedOut(refusal);
+    throw refusal;
+  }
+  const text = answer.status === 204 ? '' : await answer.text();
+  return { data: text ? JSON.parse(text) : null, etag: answer.headers.get('etag') };
+}
+
+export const get = async (path, query, signal) => (await call('GET', path, { query, signal })).data;
+export const post = async (path, body) => (await call('POST', path, { body })).data;
+export const remove = async (path) => (await call('DELETE', path)).data;
+
+/** The path of a call for operators about one entity. */
+export const admin = (kind, name, ...rest) => ['v1', 'admin', kind, name, ...rest];
+
+const pending = new Map();
+/**
+ * Makes a call that adds something, under a random `operation_id`. While the effect of a call is
+ * unknown, its name and body are kept: a retry is then the same call.
+ */
+export async function addOnce(path, body) {
+  const key = path.join('/');
+  const operation = pending.get(key) ?? { ...body, operation_id: crypto.randomUUID() };
+  pending.set(key, operation);
+  try {
+    const answer = await post(path, operation);
+    pending.delete(key);
+    return answer;
+  } catch (refusal) {
+    if (!refusal.isUnknown) pending.delete(key);
+    throw refusal;
+  }
+}
+
+/** The body of the call that was not answered, if there is one. */
+export const unansweredBody = (path) => pending.get(path.join('/'));

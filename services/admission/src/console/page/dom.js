@@ -1,0 +1,74 @@
+// What all views are made of: elements as templates, components with hooks, and components that
+// render only when one of their properties is another value.
+import htm from './vendor/htm.js';
+import { Component, createContext, h, render } from './vendor/preact.js';
+import { useContext, useEffect, useId, useMemo, useRef, useState } from './vendor/preact-hooks.js';
+
+export const html = htm.bind(h);
+/** The address of the icon, beside the modules. */
+export const ICON = new URL('icon.svg', import.meta.url).href;
+export { createContext, render, useContext, useEffect, useId, useMemo, useRef, useState };
+
+/** A component that renders when a property is not identical to the one before. */
+export function memo(View) {
+  return class extends Component {
+    shouldComponentUpdate(next) {
+      const names = Object.keys(next);
+      return names.length !== Object.keys(this.props).length
+        || names.some((name) => next[name] !== this.props[name]);
+    }
+
+    render(properties) {
+      return h(View, properties);
+    }
+  };
+}
+
+/**
+ * The value of a store: an object with `value` and `subscribe`, which returns the end of it.
+ */
+export function useStore(store) {
+  const [value, setValue] = useState(store.value);
+  useEffect(() => {
+    setValue(store.value);
+    return store.subscribe(setValue);
+  }, [store]);
+  return value;
+}
+
+/** A value that components can follow. */
+export function createStore(initial) {
+  const followers = new Set();
+  const store = {
+    value: initial,
+    set(value) {
+      store.value = value;
+      for (const follow of followers) follow(value);
+    },
+    subscribe(follow) {
+      followers.add(follow);
+      return () => followers.delete(follow);
+    },
+  };
+  return store;
+}
+
+/**
+ * Loads data when `inputs` change and when `reload` is called. The last data stays until the next
+ * is there. `load` gets an AbortSignal.
+ */
+export function useLoad(load, inputs) {
+  const [round, setRound] = useState(0);
+  const [result, setResult] = useState({ data: null, problem: null, isLoading: true });
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    setResult((last) => ({ ...last, isLoading: true }));
+    load(signal).then(
+      (data) => signal.aborted || setResult({ data, problem: null, isLoading: false }),
+      (problem) => signal.aborted || setResult((last) => ({ ...last, problem, isLoading: false })),
+    );
+    return () => controller.abort();
+  }, [...inputs, round]);
+  return { ...result, reload: () => setRound((last) => last + 1) };
+}

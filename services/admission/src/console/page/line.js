@@ -1,0 +1,75 @@
+// The line of a queue, page by page, and one place of it.
+import { ChoiceField, Confirm, TextField } from './action.js';
+import { admin, get, post, remove } from './api.js';
+import { html, useState } from './dom.js';
+import { count, duration } from './format.js';
+import { LoadButton, Pager, PlaceBadge, Problem, Section, Table, Time, usePages } from './parts.js';
+
+const STATES = [['', 'All places'], ['waiting', 'Waiting'], ['away', 'Inactive'], ['ready', 'Ready'], ['active', 'Active']];
+
+function Evict({ queue, ticket, small, onDone }) {
+  const run = async () => {
+    await remove(admin('queues', queue, 'places', String(ticket)));
+    onDone();
+    return `The place with ticket ${ticket} has ended.`;
+  };
+  return html`<${Confirm} label="Evict" name="Evict ticket ${ticket}" title="Evict ticket ${count(ticket)}" small=${small} run=${run}
+    says=${['The place ends. The visitor’s next poll shows that the place has ended, with a button to join at the end of the line.', 'You cannot undo this.']} />`;
+}
+
+export function Line({ queue }) {
+  const [state, setState] = useState('');
+  const pages = usePages(
+    (after, signal) => get(admin('queues', queue, 'places'), { state, after, limit: 50 }, signal), [queue, state]);
+  const rows = (pages.data?.places ?? []).map((place) => html`<tr key=${place.ticket}>
+    <th scope="row">${count(place.ticket)}</th><td><${PlaceBadge} state=${place.status} /></td>
+    <td><${Time} at=${place.joined_at} /></td><td><${Time} at=${place.since} /></td><td>${duration(place.expires_in_ms)}</td>
+    <td><code class="handle" title=${place.place}>${place.place}</code></td>
+    <td><${Evict} queue=${queue} ticket=${place.ticket} small onDone=${pages.reload} /></td>
+  </tr>`);
+  const aside = html`<label><span class="unseen">Places to show</span><select onChange=${(event) => setState(event.target.value)}>
+      ${STATES.map(([value, label]) => html`<option value=${value} selected=${value === state}>${label}</option>`)}</select></label>
+    <${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`;
+  return html`<${Section} title="Line" aside=${aside}>
+    <${Problem} problem=${pages.problem} />
+    <${Table} label="Places of the line" columns=${['Ticket', 'Status', 'Joined', 'Since', 'Ends in', 'Handle', null]}
+      empty=${pages.isLoading ? 'Loading …' : 'No places.'}>${rows}<//>
+    <${Pager} pages=${pages} />
+  <//>`;
+}
+
+const BY = [['ticket', 'Ticket'], ['visitor_id', 'Visitor id'], ['handle', 'Place handle']];
+
+export function FindPlace({ queue }) {
+  const [by, setBy] = useState('ticket');
+  const [text, setText] = useState('');
+  const [result, setResult] = useState({});
+  const find = async (event) => {
+    event?.preventDefault();
+    const value = text.trim();
+    setResult({ isLoading: true });
+    try {
+      const ticket = Number(value.replaceAll(',', ''));
+      setResult({ place: await post(admin('queues', queue, 'places', 'find'), { [by]: by === 'ticket' ? ticket : value }) });
+    } catch (problem) {
+      setResult({ problem });
+    }
+  };
+  const { place } = result;
+  return html`<${Section} title="Find a visitor">
+    <form class="row" onSubmit=${find}>
+      <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${setBy} />
+      <${TextField} label=${BY.find(([value]) => value === by)[1]} required value=${text} spellcheck="false" autocapitalize="off"
+        inputmode=${by === 'ticket' ? 'numeric' : undefined} pattern=${by === 'ticket' ? '[0-9,]+' : undefined} onChange=${setText} />
+      <button type="submit" disabled=${result.isLoading} aria-busy=${result.isLoading}>Find</button>
+    </form>
+    <div aria-live="polite"><${Problem} problem=${result.problem} />
+    ${place && html`<div class="found"><dl class="facts">
+      <div><dt>Ticket</dt><dd>${count(place.ticket)}</dd></div>
+      <div><dt>Status</dt><dd><${PlaceBadge} state=${place.status} /> ${place.reason ?? ''}</dd></div>
+      <div><dt>Joined</dt><dd><${Time} at=${place.joined_at} /></dd></div>
+      <div><dt>Since</dt><dd><${Time} at=${place.since} /></dd></div>
+      ${place.expires_in_ms !== undefined && html`<div><dt>Ends in</dt><dd>${duration(place.expires_in_ms)}</dd></div>`}
+    </dl>${place.status !== 'gone' && html`<${Evict} queue=${queue} ticket=${place.ticket} onDone=${find} />`}</div>`}</div>
+  <//>`;
+}

@@ -1,0 +1,136 @@
+// Small parts that all views share.
+import { createContext, html, useContext, useEffect, useLoad, useState } from './dom.js';
+import { count, duration, minute, time, utc } from './format.js';
+
+/** The caller of the live state, and whether it may change something. */
+export const Caller = createContext({ canChange: false });
+export const useCaller = () => useContext(Caller);
+
+/** A time of the operator's zone, with UTC in its title. */
+export function Time({ at, short }) {
+  if (!at) return '–';
+  return html`<time datetime=${at} title=${utc(at)}>${short ? minute(at) : time(at)}</time>`;
+}
+
+/** How long until a time, in words. */
+export function remaining(at, now) {
+  const ms = new Date(at) - new Date(now);
+  return ms > 0 ? `in ${duration(Math.ceil(ms / 1000) * 1000)}` : 'now';
+}
+
+// The tone of a state, and its name for people.
+const STATES = {
+  open: ['good', 'Open'],
+  paused: ['warning', 'Paused'],
+  closed: ['neutral', 'Closed'],
+  bypass: ['danger', 'Bypass'],
+};
+const HEALTH = {
+  closed: ['good', 'Healthy'],
+  open: ['danger', 'Fallback'],
+  half_open: ['warning', 'Testing'],
+  unknown: ['neutral', 'Unknown'],
+};
+const PLACES = {
+  waiting: ['neutral', 'Waiting'],
+  away: ['warning', 'Inactive'],
+  ready: ['accent', 'Ready'],
+  active: ['good', 'Active'],
+  gone: ['neutral', 'Ended'],
+};
+
+/** A short text with a tone. */
+export function Badge({ tone = 'neutral', title, children }) {
+  return html`<span class="badge ${tone}" title=${title}>${children}</span>`;
+}
+
+const badge = (table) => ({ state }) => {
+  const [tone, label] = table[state] ?? ['neutral', state ?? 'Not read yet'];
+  return html`<${Badge} tone=${tone}>${label}<//>`;
+};
+export const QueueBadge = badge(STATES);
+export const TargetBadge = badge(HEALTH);
+export const PlaceBadge = badge(PLACES);
+export const stateLabel = (state) => STATES[state]?.[1] ?? state ?? '';
+export const healthLabel = (state) => HEALTH[state]?.[1] ?? state ?? '';
+
+/** A number with its name. */
+export function Stat({ label, value, unit, hint, large, tone }) {
+  return html`<div class="stat ${large ? 'large' : ''} ${tone ?? ''}" title=${hint}>
+    <dt>${label}</dt><dd>${value}${unit && html`<span class="unit"> ${unit}</span>`}</dd>
+  </div>`;
+}
+
+/** A bar of parts of a whole: `[{ value, tone, label }]`. Its numbers are in the text beside it. */
+export function Bar({ whole, parts, label }) {
+  const width = (value) => `${whole > 0 ? Math.min(100, (100 * value) / whole) : 0}%`;
+  const text = `${label}: ${parts.map((part) => `${part.label} ${count(part.value)}`).join(', ')} of ${count(whole)}`;
+  return html`<div class="bar" role="img" aria-label=${text}>
+    ${parts.map((part) => html`<span class=${part.tone} style=${{ width: width(part.value) }} />`)}
+  </div>`;
+}
+
+/** A part of a view, with a heading. */
+export function Section({ title, aside, note, children, tone }) {
+  const id = `section-${title.toLowerCase().replace(/\W+/g, '-')}`;
+  return html`<section class="panel ${tone ?? ''}" aria-labelledby=${id}>
+    <header><h2 id=${id}>${title}</h2>${aside && html`<div class="aside">${aside}</div>`}</header>
+    ${note && html`<p class="note">${note}</p>`}
+    ${children}
+  </section>`;
+}
+
+/** What the service answered instead of doing a call. */
+export function Problem({ problem }) {
+  if (!problem) return null;
+  return html`<div class="problem" role="alert">
+    <strong>${problem.title}</strong>${problem.detail && html`<p>${problem.detail}</p>`}
+    ${problem.code && html`<p class="code">Code: <code>${problem.code}</code></p>`}
+  </div>`;
+}
+
+/** A table that scrolls by itself where it is too wide. `columns`: names, or null for actions. */
+export function Table({ label, columns, children, empty }) {
+  const rows = [children].flat(Infinity).filter(Boolean);
+  if (!rows.length) return html`<p class="empty">${empty}</p>`;
+  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table>
+    <thead><tr>${columns.map((name) => html`<th scope="col">${name ?? html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+    <tbody>${rows}</tbody>
+  </table></div>`;
+}
+
+/** A button that loads, with its progress. */
+export function LoadButton({ isLoading, onClick, children, disabled }) {
+  return html`<button type="button" class="small" disabled=${disabled || isLoading} aria-busy=${isLoading} onClick=${onClick}>${children}</button>`;
+}
+
+/**
+ * The pages of a list, from the first when `inputs` change. `load(cursor, signal)` loads one; `next`
+ * of it is the cursor of the page after.
+ */
+export function usePages(load, inputs) {
+  const [cursors, setCursors] = useState([undefined]);
+  const cursor = cursors.at(-1);
+  useEffect(() => {
+    if (cursors.length > 1) setCursors([undefined]);
+  }, inputs);
+  const loaded = useLoad((signal) => load(cursor, signal), [...inputs, cursor]);
+  const { data, reload } = loaded;
+  return {
+    ...loaded,
+    isFirst: cursors.length === 1,
+    hasNext: data?.next !== null && data?.next !== undefined,
+    before: () => setCursors(cursors.slice(0, -1)),
+    after: () => setCursors([...cursors, data.next]),
+    toFirst: () => (cursors.length === 1 ? reload() : setCursors([undefined])),
+  };
+}
+
+/** The buttons of `usePages`. */
+export function Pager({ pages, previous = 'Previous', next = 'Next' }) {
+  if (pages.isFirst && !pages.hasNext) return null;
+  return html`<nav class="pager" aria-label="Pages">
+    <${LoadButton} isLoading=${pages.isLoading} disabled=${pages.isFirst} onClick=${pages.before}>${previous}<//>
+    <${LoadButton} isLoading=${pages.isLoading} disabled=${!pages.hasNext} onClick=${pages.after}>${next}<//>
+  </nav>`;
+}

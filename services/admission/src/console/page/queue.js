@@ -1,0 +1,116 @@
+// A queue: its numbers, its last 15 minutes, its levers, its line and its changes.
+import { admin, get } from './api.js';
+import { Changes, lastChangeOf, useChanges } from './changes.js';
+import { Chart } from './chart.js';
+import { html, memo, useEffect, useMemo, useState } from './dom.js';
+import { count, decimal, duration, percent } from './format.js';
+import { FindPlace, Line } from './line.js';
+import { ChangeRule, RemoveOverride, ResetQueue, StateLevers } from './override.js';
+import { Bar, QueueBadge, Section, Stat, Table, TargetBadge, Time, remaining, useCaller } from './parts.js';
+import { to } from './router.js';
+import { MAIN_RULES, OTHER_RULES, RULES, inForce } from './rules.js';
+
+const HISTORY_MS = 5000;
+
+/** The history of a queue, read again as it grows. Reading it costs Redis nothing. */
+function useHistory(name) {
+  const [history, setHistory] = useState({ points: [], step_ms: HISTORY_MS });
+  useEffect(() => {
+    const controller = new AbortController();
+    const load = () => document.hidden || get(admin('queues', name, 'history'), {}, controller.signal).then(setHistory, () => {});
+    load();
+    const timer = setInterval(load, HISTORY_MS);
+    return () => {
+      clearInterval(timer);
+      controller.abort();
+    };
+  }, [name]);
+  return history;
+}
+
+const CHARTS = [
+  { title: 'In line', format: count, series: [{ field: 'depth', label: 'waiting', tone: 'accent' }, { field: 'active', label: 'active', tone: 'good' }] },
+  { title: 'Admitted per second', format: decimal, series: [{ field: (point) => point.perSecond, label: 'admitted', tone: 'good' }] },
+  { title: 'Wait', format: duration, series: [{ field: 'wait_p50_ms', label: 'p50', tone: 'accent' }, { field: 'wait_p90_ms', label: 'p90', tone: 'warning' }] },
+  { title: 'Missed turns', format: count, series: [{ field: 'missed', label: 'missed', tone: 'warning' }] },
+];
+
+const Charts = memo(({ history: { points, step_ms: stepMs } }) => {
+  const shown = useMemo(() => points.map((point) => ({ ...point, perSecond: (point.admitted * 1000) / stepMs })), [points]);
+  return html`<${Section} title="Last 15 minutes" note="From the memory of the replica that answers: empty after its start.">
+    <div class="charts">${CHARTS.map((chart) => html`<${Chart} key=${chart.title} ...${chart} points=${shown} stepMs=${stepMs} />`)}</div>
+  <//>`;
+});
+
+function RuleRow({ name, queue, field, changes }) {
+  const rule = RULES[field];
+  const override = queue.overrides?.[field];
+  const change = override && lastChangeOf(changes, field);
+  return html`<tr>
+    <th scope="row">${rule.label}<code class="sub">${field}</code></th>
+    <td><b>${rule.show(inForce(queue, field))}</b></td>
+    <td>${override ? ('configured' in override ? rule.show(override.configured) : '–') : 'in force'}</td>
+    <td>${override ? html`${change ? html`${change.key ?? 'no key'}, <${Time} at=${change.at} short />` : 'an operator'}<br />
+      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}` : ''}</td>
+    <td class="actions"><${ChangeRule} queue=${name} field=${field} value=${inForce(queue, field)} />
+      ${override && html`<${RemoveOverride} queue=${name} field=${field} small />`}</td>
+  </tr>`;
+}
+
+function Rules({ name, queue, changes }) {
+  const rows = (fields) => html`<${Table} label="Rules" columns=${['Rule', 'In force', 'File', 'Overridden by', null]}>
+    ${fields.map((field) => html`<${RuleRow} key=${field} name=${name} queue=${queue} field=${field} changes=${changes} />`)}<//>`;
+  const overridden = OTHER_RULES.filter((field) => queue.overrides?.[field]);
+  return html`<${Section} title="Rules" note="A change is an override of the configuration file. Every replica follows within a second.">
+    ${rows([...MAIN_RULES, ...overridden])}
+    <details><summary>All other rules</summary>${rows(OTHER_RULES.filter((field) => !overridden.includes(field)))}</details>
+  <//>`;
+}
+
+function Summary({ queue, targets, now }) {
+  const { capacity, batch, interval_ms: interval } = queue.rules ?? {};
+  const target = targets?.[queue.target];
+  const state = queue.overrides?.state;
+  return html`<div class="summary">
+    ${queue.paused_by === 'health' && html`<p class="reason">The health of its target pauses this queue. No override of the state or the batch lifts this pause.</p>`}
+    ${queue.reason && html`<p class="reason">Visitors read: “${queue.reason}”</p>`}
+    ${state && html`<p>The state is overridden ${state.until ? html`until <${Time} at=${state.until} /> (${remaining(state.until, now)})` : 'without an end'}.</p>`}
+    ${queue.target && html`<p>Follows the health of <a href=${to('targets', queue.target)}>${queue.target}</a> <${TargetBadge} state=${target?.state ?? queue.health} />
+      ${queue.health_pace !== undefined && html` and admits at ${percent(queue.health_pace)} of the normal rate`}.</p>`}
+    ${queue.adaptive && html`<p>The batch adapts: ${count(queue.adaptive.batch)} now, between ${count(queue.adaptive.min_batch)} and ${count(queue.adaptive.max_batch)} (${queue.adaptive.reason}).</p>`}
+    <${Bar} label="Places" whole=${capacity ?? (queue.active + queue.ready)} parts=${[
+      { value: queue.active ?? 0, tone: 'good', label: 'active' }, { value: queue.ready ?? 0, tone: 'accent', label: 'ready' }]} />
+    <dl class="tiles">
+      <${Stat} large label="Waiting" value=${count(queue.depth)} />
+      <${Stat} large label="Ready" value=${count(queue.ready)} hint="Called, and not yet inside" />
+      <${Stat} large label="Active" value=${count(queue.active)} unit=${capacity ? `/ ${count(capacity)}` : ''} />
+      <${Stat} large label="Admitted / min" value=${count(queue.admitted_per_minute)} unit=${batch ? `of ${count(Math.round((batch * 60_000) / interval))}` : ''} />
+      <${Stat} large label="Longest wait" value=${duration(queue.longest_wait_ms)} hint="How long the head of the line has waited" />
+      <${Stat} large label="Expected wait" value=${duration(queue.expected_wait_ms)} hint="For a visitor who joins now" />
+      <${Stat} large label="Inactive" value=${count(queue.away)} hint="Waiting, but without a poll: skipped until they return" />
+      <${Stat} large label="Last ticket" value=${count(queue.last_ticket)} />
+    </dl>
+    ${(queue.joins_at || queue.opens_at || queue.closes_at) && html`<dl class="facts">
+      ${queue.joins_at && html`<div><dt>Joins from</dt><dd><${Time} at=${queue.joins_at} /></dd></div>`}
+      ${queue.opens_at && html`<div><dt>Opens</dt><dd><${Time} at=${queue.opens_at} /> (${remaining(queue.opens_at, now)})</dd></div>`}
+      ${queue.closes_at && html`<div><dt>Closes</dt><dd><${Time} at=${queue.closes_at} /> (${remaining(queue.closes_at, now)})</dd></div>`}
+    </dl>`}
+  </div>`;
+}
+
+export function QueueView({ name, entity: queue, state }) {
+  const { canChange } = useCaller();
+  // Another operator's change shows in the live state: read the list of changes again.
+  const changes = useChanges('queues', name, [queue.overrides]);
+  const history = useHistory(name);
+  return html`<header class="view-head"><h1>${name}</h1><${QueueBadge} state=${queue.state} />
+      <${StateLevers} queue=${name} state=${queue.state} isOverridden=${Boolean(queue.overrides?.state)} /></header>
+    <${Summary} queue=${queue} targets=${state.targets} now=${state.at} />
+    <${Charts} history=${history} />
+    <${Rules} name=${name} queue=${queue} changes=${changes} />
+    <${FindPlace} queue=${name} />
+    <${Line} queue=${name} />
+    <${Changes} changes=${changes} />
+    ${canChange && html`<${Section} title="Reset" tone="danger" note="Removes all waiting and admitted visitors. You cannot undo it.">
+      <${ResetQueue} queue=${name} /><//>`}`;
+}
