@@ -1,6 +1,6 @@
 // Lines over time, as inline SVG.
 import { html, memo, useEffect, useId, useRef, useState } from './dom.js';
-import { axisTime, time } from './format.js';
+import { axisDuration, axisTime, time } from './format.js';
 
 const HEIGHT = 150;
 const MARGIN = { top: 8, right: 8, bottom: 20, left: 44 };
@@ -21,11 +21,16 @@ function line(values, x, y, isGap = () => false) {
   return path;
 }
 
-/** A round number that is at least `value`, for the top of an axis. */
-function roundUp(value) {
-  if (!(value > 0)) return 1;
+const SECOND = 1000;
+const SPANS = [1, 2, 4, 10, 20, 30, 60, 120, 240, 600, 1200, 1800, 3600, 7200, 14_400].map((it) => it * SECOND);
+
+/** A round number that is at least `value` and has a round half: the top of an axis. */
+function roundUp(value, isDuration) {
+  const span = isDuration && SPANS.find((top) => top >= value);
+  if (span) return span;
+  if (!(value > 0)) return 2;
   const size = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 4, 5, 10].map((step) => step * size).find((top) => top >= value);
+  return [1, 2, 4, 6, 8, 10].map((step) => step * size).find((top) => top >= value);
 }
 
 /** A small line without axes: its card has the number. */
@@ -53,9 +58,10 @@ function useWidth(element) {
 
 /**
  * A chart with a time cursor, for the pointer and for arrow keys. `points` have `at` and the fields
- * that `series` names: `[{ field, label, tone }]`; `format` shows a value.
+ * that `series` names: `[{ field, label, tone }]`; `format` shows a value. With `least` the axis has at
+ * least that value, so that small counts have whole numbers.
  */
-export const Chart = memo(({ title, points, series, format, stepMs }) => {
+export const Chart = memo(({ title, points, series, format, isDuration, least = 0, stepMs }) => {
   const frame = useRef(null);
   const width = useWidth(frame);
   const [cursor, setCursor] = useState(null);
@@ -64,7 +70,7 @@ export const Chart = memo(({ title, points, series, format, stepMs }) => {
   const times = points.map((point) => Date.parse(point.at));
   const [start, end] = count > 1 ? [times[0], times[count - 1]] : [0, 1];
   const values = series.map(({ field }) => points.map((point) => (typeof field === 'function' ? field(point) : point[field])));
-  const top = roundUp(Math.max(0, ...values.flat().filter((value) => value !== undefined && value !== null)));
+  const top = roundUp(Math.max(least, ...values.flat().filter((value) => typeof value === 'number')), isDuration);
   const x = (at) => MARGIN.left + ((times[at] - start) / (end - start || 1)) * (width - MARGIN.left - MARGIN.right);
   const y = (value) => HEIGHT - MARGIN.bottom - (value / top) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const isGap = (at) => at > 0 && times[at] - times[at - 1] > 2.5 * stepMs;
@@ -101,7 +107,7 @@ export const Chart = memo(({ title, points, series, format, stepMs }) => {
       ${width > 0 && html`<svg width=${width} height=${HEIGHT} aria-hidden="true">
         ${[0, top / 2, top].map((value) => html`<g class="grid">
           <line x1=${MARGIN.left} x2=${width - MARGIN.right} y1=${y(value)} y2=${y(value)} />
-          <text x=${MARGIN.left - 6} y=${y(value) + 3.5} text-anchor="end">${format(value)}</text></g>`)}
+          <text x=${MARGIN.left - 6} y=${y(value) + 3.5} text-anchor="end">${isDuration ? axisDuration(value) : format(value)}</text></g>`)}
         ${ticks.map((at) => {
           const place = MARGIN.left + ((at - start) / (end - start)) * (width - MARGIN.left - MARGIN.right);
           return place > MARGIN.left + 14 && place < width - 18

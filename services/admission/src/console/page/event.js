@@ -47,9 +47,9 @@ export function EventView({ name, entity: event, state }) {
       <${Bar} label="Stock" whole=${stock} parts=${[{ value: issued, tone: 'good', label: 'issued' }, { value: claimed, tone: 'accent', label: 'claimed' },
         { value: pending, tone: 'warning', label: 'pending' }]} />
       <dl class="tiles">
-        <${Stat} large label="Issued" value=${count(event.issued)} unit="/ ${count(event.stock)}" />
-        <${Stat} large label="Pending" value=${count(event.pending)} hint="Applications that wait for their item" />
-        <${Stat} large label="Claimed" value=${count(event.claimed)} hint="An issuer is handing out their item" />
+        <${Stat} large label="Issued" tone="good" value=${count(event.issued)} unit="/ ${count(event.stock)}" />
+        <${Stat} large label="Pending" tone="warning" value=${count(event.pending)} hint="Applications that wait for their item" />
+        <${Stat} large label="Claimed" tone="accent" value=${count(event.claimed)} hint="An issuer is handing out their item" />
         <${Stat} large label="Sold out" value=${count(event.sold_out)} hint="Accepted applications that found no item left" />
         <${Stat} large label="Failed" value=${count(event.failed)} />
         <${Stat} large label="Dead letters" value=${count(event.dead)} />

@@ -40,6 +40,12 @@ export function duration(value) {
   });
 }
 
+/** A duration in milliseconds in one unit, for an axis. */
+export function axisDuration(ms) {
+  const [unit, size] = [['h', 3_600_000], ['min', 60_000], ['s', 1000]].find(([, it]) => ms >= it) ?? ['s', 1000];
+  return `${fraction.format(ms / size)} ${unit}`;
+}
+
 const isToday = (date) => date.toDateString() === new Date().toDateString();
 const isThisYear = (date) => date.getFullYear() === new Date().getFullYear();
 const dated = (date, time) =>

@@ -5,6 +5,8 @@ import { html, useState } from './dom.js';
 import { count, duration } from './format.js';
 import { LoadButton, Pager, PlaceBadge, Problem, Section, Table, Time, usePages } from './parts.js';
 
+/** How many places a page has. */
+const PAGE = 20;
 const STATES = [['', 'All places'], ['waiting', 'Waiting'], ['away', 'Inactive'], ['ready', 'Ready'], ['active', 'Active']];
 
 function Evict({ queue, ticket, small, onDone }) {
@@ -18,14 +20,14 @@ function Evict({ queue, ticket, small, onDone }) {
 }
 
 export function Line({ queue }) {
-  const [state, setState] = useState('');
+  const [state, setState] = useState('waiting');
   const pages = usePages(
-    (after, signal) => get(admin('queues', queue, 'places'), { state, after, limit: 50 }, signal), [queue, state]);
+    (after, signal) => get(admin('queues', queue, 'places'), { state, after, limit: PAGE }, signal), [queue, state]);
   const rows = (pages.data?.places ?? []).map((place) => html`<tr key=${place.ticket}>
     <th scope="row">${count(place.ticket)}</th><td><${PlaceBadge} state=${place.status} /></td>
     <td><${Time} at=${place.joined_at} /></td><td><${Time} at=${place.since} /></td><td>${duration(place.expires_in_ms)}</td>
     <td><code class="handle" title=${place.place}>${place.place}</code></td>
-    <td><${Evict} queue=${queue} ticket=${place.ticket} small onDone=${pages.reload} /></td>
+    <td class="actions"><${Evict} queue=${queue} ticket=${place.ticket} small onDone=${pages.reload} /></td>
   </tr>`);
   const aside = html`<label><span class="unseen">Places to show</span><select onChange=${(event) => setState(event.target.value)}>
       ${STATES.map(([value, label]) => html`<option value=${value} selected=${value === state}>${label}</option>`)}</select></label>

@@ -84,7 +84,7 @@ function Preview({ queue, state, reason }) {
   if (shown.trim()) address.searchParams.set('reason', shown.trim());
   return html`<figure class="preview">
     <figcaption>What visitors see <a href=${address.href} target="_blank" rel="noopener">Open in a new tab</a></figcaption>
-    <iframe title="Preview of the waiting page" sandbox="" src=${address.href}></iframe>
+    <div><iframe title="Preview of the waiting page" sandbox="" src=${address.href}></iframe></div>
   </figure>`;
 }
 

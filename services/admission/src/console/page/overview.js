@@ -55,7 +55,7 @@ const QueueCard = memo(({ name, entity: queue, health }) => {
 
 const TargetCard = memo(({ name, entity: target }) => html`
   <${Card} kind="targets" name=${name} badge=${html`<${TargetBadge} state=${target.state} />`}>
-    <dl class="stats">
+    <dl class="rows">
       <${Stat} label="Success rate" value=${percent(target.success_rate)} />
       <${Stat} label="Outcomes" value=${count((target.successes ?? 0) + (target.failures ?? 0))} unit=${`in ${duration(target.window_ms)}`} />
       <${Stat} label="Latency p95" value=${duration(target.latency_p95_ms)} />
@@ -66,7 +66,7 @@ const EventCard = memo(({ name, entity: event }) => html`
   <${Card} kind="events" name=${name} badge=${event.dead > 0 && html`<${Badge} tone="danger">${counted(event.dead, 'dead letter')}<//>`}>
     <${Bar} label="Stock" whole=${event.stock} parts=${[{ value: event.issued ?? 0, tone: 'good', label: 'issued' },
       { value: (event.pending ?? 0) + (event.claimed ?? 0), tone: 'accent', label: 'pending' }]} />
-    <dl class="stats">
+    <dl class="rows">
       <${Stat} label="Issued" value=${count(event.issued)} unit=${`/ ${count(event.stock)}`} />
       <${Stat} label="Pending" value=${count(event.pending)} />
       <${Stat} label="Dead letters" value=${count(event.dead)} />
@@ -77,7 +77,7 @@ const PoolCard = memo(({ name, entity: pool }) => html`
   <${Card} kind="pools" name=${name} badge=${pool.unconfirmed && html`<${Badge} tone="danger">Unconfirmed<//>`}>
     <${Bar} label="Funds" whole=${pool.funded} parts=${[{ value: pool.paid ?? 0, tone: 'neutral', label: 'paid' },
       { value: pool.held ?? 0, tone: 'accent', label: 'held' }]} />
-    <dl class="stats">
+    <dl class="rows">
       <${Stat} label="Balance" value=${count(pool.balance)} />
       <${Stat} label="Held" value=${count(pool.held)} />
       <${Stat} label="Paid" value=${count(pool.paid)} />
@@ -86,7 +86,7 @@ const PoolCard = memo(({ name, entity: pool }) => html`
 
 const LimitCard = memo(({ name, entity: limit }) => html`
   <${Card} kind="limits" name=${name}>
-    <dl class="stats">
+    <dl class="rows">
       <${Stat} label="Checks / s" value=${decimal(limit.checks_per_second)} />
       <${Stat} label="Refusals / s" value=${decimal(limit.refusals_per_second)} />
       <${Stat} label="Limit" value=${count(limit.limit)} unit=${`in ${duration(limit.window_ms)}`} />

@@ -89,12 +89,15 @@ export function Problem({ problem }) {
   </div>`;
 }
 
-/** A table that scrolls by itself where it is too wide. `columns`: names, or null for actions. */
-export function Table({ label, columns, children, empty }) {
+/**
+ * A table that scrolls by itself where it is too wide. `columns`: names, or null for actions; those
+ * in `numbers` are aligned as numbers.
+ */
+export function Table({ label, columns, numbers = [], children, empty }) {
   const rows = [children].flat(Infinity).filter(Boolean);
   if (!rows.length) return html`<p class="empty">${empty}</p>`;
-  return html`<div class="scroll" role="region" aria-label=${label} tabindex="0"><table>
-    <thead><tr>${columns.map((name) => html`<th scope="col">${name ?? html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
+  return html`<div class="scroll" role="group" aria-label=${label} tabindex="0"><table>
+    <thead><tr>${columns.map((name) => html`<th scope="col" class=${numbers.includes(name) ? 'number' : ''}>${name ?? html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
     <tbody>${rows}</tbody>
   </table></div>`;
 }

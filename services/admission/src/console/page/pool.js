@@ -11,7 +11,7 @@ import { Badge, Bar, LoadButton, Pager, Problem, Section, Stat, Table, Time, use
 const NEWEST = Number.MAX_SAFE_INTEGER;
 
 function Ledger({ name }) {
-  const pages = usePages((before = NEWEST, signal) => get(admin('pools', name, 'ledger'), { before, limit: 50 }, signal), [name]);
+  const pages = usePages((before = NEWEST, signal) => get(admin('pools', name, 'ledger'), { before, limit: 20 }, signal), [name]);
   const rows = (pages.data?.movements ?? []).map((movement) => html`<tr key=${movement.seq}>
     <th scope="row">${count(movement.seq)}</th><td><${Time} at=${movement.at} /></td><td>${movement.kind}</td>
     <td class="number">${count(movement.amount)}</td><td class="number">${movement.released ? count(movement.released) : ''}</td>
@@ -19,7 +19,7 @@ function Ledger({ name }) {
   </tr>`);
   return html`<${Section} title="Ledger" note="Newest first." aside=${html`<${Audit} name=${name} /><${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`}>
     <${Problem} problem=${pages.problem} />
-    <${Table} label="Ledger" columns=${['Number', 'Time', 'Movement', 'Amount', 'Released', 'Balance', 'Hold or operation']}
+    <${Table} label="Ledger" numbers=${['Amount', 'Released', 'Balance']} columns=${['Number', 'Time', 'Movement', 'Amount', 'Released', 'Balance', 'Hold or operation']}
       empty=${pages.isLoading ? 'Loading …' : 'No movements.'}>${rows}<//>
     <${Pager} pages=${pages} previous="Newer" next="Older" />
   <//>`;
@@ -76,13 +76,13 @@ export function PoolView({ name, entity: pool }) {
       ${pool.unconfirmed && html`<p class="reason">The Redis primary has changed. This pool is blocked until an operator confirms it.</p>`}
       <${Bar} label="Funds" whole=${pool.funded} parts=${[{ value: pool.paid ?? 0, tone: 'neutral', label: 'paid' }, { value: pool.held ?? 0, tone: 'accent', label: 'held' },
         { value: pool.balance ?? 0, tone: 'good', label: 'balance' }]} />
-      <dl class="tiles">
-        <${Stat} large label="Balance" value=${count(pool.balance)} />
-        <${Stat} large label="Held" value=${count(pool.held)} hint="Reserved by holds" />
-        <${Stat} large label="Paid" value=${count(pool.paid)} />
+      <dl class="tiles amounts">
+        <${Stat} large label="Balance" tone="good" value=${count(pool.balance)} />
+        <${Stat} large label="Held" tone="accent" value=${count(pool.held)} hint="Reserved by holds" />
+        <${Stat} large label="Paid" tone="neutral" value=${count(pool.paid)} />
         <${Stat} large label="Funded" value=${count(pool.funded)} hint="funded = balance + held + paid" />
       </dl></div>
-    <${Section} title="Options"><${Table} label="Options" columns=${['Option', 'Pays at most', 'State']} empty="No options are configured.">${options}<//><//>
+    <${Section} title="Options"><${Table} label="Options" numbers=${['Pays at most']} columns=${['Option', 'Pays at most', 'State']} empty="No options are configured.">${options}<//><//>
     ${canChange && html`<${Section} title="Holds" note="${count(pool.held)} units are reserved. Look one hold up by its id."><${FindHold} name=${name} /><//>`}
     <${Ledger} name=${name} />
     <${Changes} changes=${changes} />`;

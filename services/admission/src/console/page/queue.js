@@ -6,7 +6,7 @@ import { html, memo, useEffect, useMemo, useState } from './dom.js';
 import { count, decimal, duration, percent } from './format.js';
 import { FindPlace, Line } from './line.js';
 import { ChangeRule, RemoveOverride, ResetQueue, StateLevers } from './override.js';
-import { Bar, QueueBadge, Section, Stat, Table, TargetBadge, Time, remaining, useCaller } from './parts.js';
+import { Badge, Bar, QueueBadge, Section, Stat, TargetBadge, Time, remaining, useCaller } from './parts.js';
 import { to } from './router.js';
 import { MAIN_RULES, OTHER_RULES, RULES, inForce } from './rules.js';
 
@@ -29,10 +29,10 @@ function useHistory(name) {
 }
 
 const CHARTS = [
-  { title: 'In line', format: count, series: [{ field: 'depth', label: 'waiting', tone: 'accent' }, { field: 'active', label: 'active', tone: 'good' }] },
+  { title: 'In line', format: count, least: 2, series: [{ field: 'depth', label: 'waiting', tone: 'accent' }, { field: 'active', label: 'active', tone: 'good' }] },
   { title: 'Admitted per second', format: decimal, series: [{ field: (point) => point.perSecond, label: 'admitted', tone: 'good' }] },
-  { title: 'Wait', format: duration, series: [{ field: 'wait_p50_ms', label: 'p50', tone: 'accent' }, { field: 'wait_p90_ms', label: 'p90', tone: 'warning' }] },
-  { title: 'Missed turns', format: count, series: [{ field: 'missed', label: 'missed', tone: 'warning' }] },
+  { title: 'Wait', format: duration, isDuration: true, series: [{ field: 'wait_p50_ms', label: 'p50', tone: 'accent' }, { field: 'wait_p90_ms', label: 'p90', tone: 'warning' }] },
+  { title: 'Missed turns', format: count, least: 2, series: [{ field: 'missed', label: 'missed', tone: 'warning' }] },
 ];
 
 const Charts = memo(({ history: { points, step_ms: stepMs } }) => {
@@ -42,28 +42,27 @@ const Charts = memo(({ history: { points, step_ms: stepMs } }) => {
   <//>`;
 });
 
-function RuleRow({ name, queue, field, changes }) {
+function Rule({ name, queue, field, changes }) {
   const rule = RULES[field];
   const override = queue.overrides?.[field];
   const change = override && lastChangeOf(changes, field);
-  return html`<tr>
-    <th scope="row">${rule.label}<code class="sub">${field}</code></th>
-    <td><b>${rule.show(inForce(queue, field))}</b></td>
-    <td>${override ? ('configured' in override ? rule.show(override.configured) : '–') : 'in force'}</td>
-    <td>${override ? html`${change ? html`${change.key ?? 'no key'}, <${Time} at=${change.at} short />` : 'an operator'}<br />
-      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}` : ''}</td>
-    <td class="actions"><${ChangeRule} queue=${name} field=${field} value=${inForce(queue, field)} />
-      ${override && html`<${RemoveOverride} queue=${name} field=${field} small />`}</td>
-  </tr>`;
+  const value = inForce(queue, field);
+  return html`<li class="rule">
+    <div class="what"><b>${rule.label}</b> <code>${field}</code></div>
+    <div class="value">${rule.show(value)}</div>
+    <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} />
+      ${override && html`<${RemoveOverride} queue=${name} field=${field} small />`}</div>
+    ${override && html`<p class="origin"><${Badge} tone="accent">Override<//> ${change ? html`${change.key ?? 'without a key'}, <${Time} at=${change.at} short />, ` : ''}
+      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}${'configured' in override ? `. The file has ${rule.show(override.configured)}` : ''}.</p>`}
+  </li>`;
 }
 
 function Rules({ name, queue, changes }) {
-  const rows = (fields) => html`<${Table} label="Rules" columns=${['Rule', 'In force', 'File', 'Overridden by', null]}>
-    ${fields.map((field) => html`<${RuleRow} key=${field} name=${name} queue=${queue} field=${field} changes=${changes} />`)}<//>`;
+  const list = (fields) => html`<ul class="rules">${fields.map((field) => html`<${Rule} key=${field} name=${name} queue=${queue} field=${field} changes=${changes} />`)}</ul>`;
   const overridden = OTHER_RULES.filter((field) => queue.overrides?.[field]);
   return html`<${Section} title="Rules" note="A change is an override of the configuration file. Every replica follows within a second.">
-    ${rows([...MAIN_RULES, ...overridden])}
-    <details><summary>All other rules</summary>${rows(OTHER_RULES.filter((field) => !overridden.includes(field)))}</details>
+    ${list([...MAIN_RULES, ...overridden])}
+    <details><summary>All other rules</summary>${list(OTHER_RULES.filter((field) => !overridden.includes(field)))}</details>
   <//>`;
 }
 
@@ -82,8 +81,8 @@ function Summary({ queue, targets, now }) {
       { value: queue.active ?? 0, tone: 'good', label: 'active' }, { value: queue.ready ?? 0, tone: 'accent', label: 'ready' }]} />
     <dl class="tiles">
       <${Stat} large label="Waiting" value=${count(queue.depth)} />
-      <${Stat} large label="Ready" value=${count(queue.ready)} hint="Called, and not yet inside" />
-      <${Stat} large label="Active" value=${count(queue.active)} unit=${capacity ? `/ ${count(capacity)}` : ''} />
+      <${Stat} large label="Ready" tone="accent" value=${count(queue.ready)} hint="Called, and not yet inside" />
+      <${Stat} large label="Active" tone="good" value=${count(queue.active)} unit=${capacity ? `/ ${count(capacity)}` : ''} />
       <${Stat} large label="Admitted / min" value=${count(queue.admitted_per_minute)} unit=${batch ? `of ${count(Math.round((batch * 60_000) / interval))}` : ''} />
       <${Stat} large label="Longest wait" value=${duration(queue.longest_wait_ms)} hint="How long the head of the line has waited" />
       <${Stat} large label="Expected wait" value=${duration(queue.expected_wait_ms)} hint="For a visitor who joins now" />
@@ -106,11 +105,13 @@ export function QueueView({ name, entity: queue, state }) {
   return html`<header class="view-head"><h1>${name}</h1><${QueueBadge} state=${queue.state} />
       <${StateLevers} queue=${name} state=${queue.state} isOverridden=${Boolean(queue.overrides?.state)} /></header>
     <${Summary} queue=${queue} targets=${state.targets} now=${state.at} />
-    <${Charts} history=${history} />
-    <${Rules} name=${name} queue=${queue} changes=${changes} />
-    <${FindPlace} queue=${name} />
-    <${Line} queue=${name} />
-    <${Changes} changes=${changes} />
-    ${canChange && html`<${Section} title="Reset" tone="danger" note="Removes all waiting and admitted visitors. You cannot undo it.">
-      <${ResetQueue} queue=${name} /><//>`}`;
+    <div class="two">
+      <${Charts} history=${history} />
+      <${Rules} name=${name} queue=${queue} changes=${changes} />
+      <${Line} queue=${name} />
+      <div class="stack"><${FindPlace} queue=${name} />
+        ${canChange && html`<${Section} title="Reset" tone="danger" note="Removes all waiting and admitted visitors. You cannot undo it.">
+          <${ResetQueue} queue=${name} /><//>`}</div>
+    </div>
+    <${Changes} changes=${changes} />`;
 }

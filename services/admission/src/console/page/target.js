@@ -22,8 +22,8 @@ export function TargetView({ name, entity: target, state }) {
         { value: target.failures ?? 0, tone: 'danger', label: 'failures' }]} />
       <dl class="tiles">
         <${Stat} large label="Success rate" value=${percent(target.success_rate)} />
-        <${Stat} large label="Successes" value=${count(target.successes)} />
-        <${Stat} large label="Failures" value=${count(target.failures)} />
+        <${Stat} large label="Successes" tone="good" value=${count(target.successes)} />
+        <${Stat} large label="Failures" tone="danger" value=${count(target.failures)} />
         <${Stat} large label="Window" value=${duration(target.window_ms)} hint="How long an outcome counts" />
         <${Stat} large label="Latency p50" value=${duration(target.latency_p50_ms)} />
         <${Stat} large label="Latency p95" value=${duration(target.latency_p95_ms)} />

@@ -22,20 +22,25 @@ use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::queue::one_of;
 use crate::queue::problems::PreviewProblems;
 
+/// As many characters as an override of the reason can have.
+const LONGEST_REASON: usize = 200;
+
 /// Which page to show.
 pub struct Wanted {
     state: String,
+    reason: Option<String>,
     lang: Option<String>,
     theme: Option<String>,
 }
 
 impl Query for Wanted {
-    const NAMES: &'static [&'static str] = &["state", "lang", "theme"];
+    const NAMES: &'static [&'static str] = &["state", "reason", "lang", "theme"];
 
     fn of(parameters: &Parameters<'_>) -> Result<Self, String> {
         let text = |name| parameters.text(name).map(str::to_owned);
         Ok(Self {
             state: text("state").unwrap_or_else(|| "waiting".to_owned()),
+            reason: text("reason"),
             lang: text("lang"),
             theme: text("theme"),
         })
@@ -72,6 +77,9 @@ impl ToSchema for LanguageTag {}
     params(
         ("state" = inline(Option<StateName>), Query, example = "waiting",
             description = "what the page shows"),
+        ("reason" = Option<String>, Query, example = "We are back in a few minutes.",
+            description = "a reason that is not in force yet, as visitors will read it: at most 200 \
+                           characters; without it the reason in force, or a sample"),
         ("lang" = inline(Option<LanguageTag>), Query, example = "ja",
             description = "the language; without it the first of the page"),
         ("theme" = Option<String>, Query, example = "dark"),
@@ -86,7 +94,12 @@ pub async fn preview(
     Viewer { entity: queue, .. }: Viewer<QueueState>,
     ParsedQuery(wanted): ParsedQuery<Wanted>,
 ) -> Result<Response, Problem> {
-    let reason = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
+    if wanted.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
+        let rule = format!("reason must have at most {LONGEST_REASON} characters");
+        return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+    }
+    let in_force = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
+    let reason = wanted.reason.or(in_force);
     let view = View::sample(&wanted.state, reason.as_deref().unwrap_or("We continue at 14:30."));
     let view = view.ok_or_else(|| unknown("state", views::names()))?;
     let page = app.page(&queue);
