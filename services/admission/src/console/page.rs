@@ -139,6 +139,28 @@ mod tests {
         assert!(all <= 150 * 1024, "{all} bytes");
     }
 
+    /// They were not changed since, but for what their list says.
+    #[test]
+    fn vendored_files_are_those_of_their_list() {
+        let list = Folder::get("vendor/README.md").expect("a list").data;
+        let list = std::str::from_utf8(&list).expect("text");
+        let digests = list.lines().filter_map(|line| {
+            let cells: Vec<_> = line.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+            let [_, name, .., digest, ""] = cells[..] else { return None };
+            name.ends_with(".js").then_some((name, digest))
+        });
+        let digests: BTreeMap<_, _> = digests.collect();
+        let vendored = Folder::iter().filter(|name| name.starts_with("vendor/"));
+        let vendored: Vec<_> = vendored.filter(|name| kind(name).is_some()).collect();
+        assert_eq!(digests.len(), vendored.len(), "{vendored:?}");
+        for name in vendored {
+            let content = Folder::get(&name).expect("a file").data;
+            let digest: String =
+                Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(digests.get(&name["vendor/".len()..]), Some(&&*digest), "{name}");
+        }
+    }
+
     #[test]
     fn the_page_loads_its_files_by_their_digest() {
         let page = std::str::from_utf8(&FILES.index.plain).expect("text");
