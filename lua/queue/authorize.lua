@@ -2,7 +2,7 @@
 -- heartbeat of a waiting one. A session that begins behind a join at the gateway is short until a
 -- client shows its token.
 -- Uses: lib/store lib/entity meta state gone_reasons joined_at held ring presence seen outcomes
---       shown waits visit session
+--       shown outlook waits visit session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua; how: 0, RENEWING or JOINED)

@@ -1,7 +1,7 @@
 -- queue.claim: takes the turn: ready becomes active. An active place stays as it is, but a short
 -- session gets its whole time.
 -- Uses: lib/store lib/entity meta state gone_reasons joined_at held ring presence seen outcomes
---       shown waits visit session
+--       shown outlook waits visit session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)

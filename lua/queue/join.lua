@@ -1,7 +1,7 @@
 -- queue.join: a place for each identity: the one it has (the join is its heartbeat), or a new one
 -- at the end. A join that finds an empty line, and room under both rules, is promoted at once.
 -- Uses: lib/store lib/entity lib/memory meta state withheld rules gone_reasons addresses
---       per_address end_place held log health pace ring presence seen outcomes shown waits
+--       per_address end_place held log health pace ring presence seen outcomes shown outlook waits
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, from, times, uncounted, estimates, (id)*
@@ -204,6 +204,7 @@ clear_ended()
 if #at_once > 0 then
   -- Their tickets are given, and they never are in WAITING.
   call('HINCRBY', META, 'taken_out', #at_once)
+  call('HINCRBY', META, 'at_once', #at_once)
   admit(at_once, tickets)
   record(#at_once)
   write_log()

@@ -1,6 +1,6 @@
 -- queue.place: the status of visitors' places; also their heartbeat. Claims nothing.
 -- Uses: lib/store lib/entity meta state gone_reasons joined_at held ring presence seen outcomes
---       shown waits visit
+--       shown outlook waits visit
 -- KEYS: meta waiting returned away held gone:{0-1} marks seen:{0-4}
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)

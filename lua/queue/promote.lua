@@ -3,6 +3,7 @@
 -- would promote more.
 -- Uses: lib/store lib/entity meta state withheld rules gone_reasons addresses end_place take_out
 --       joined_at join_times held log health pace slices ring presence absent turns adaptive
+--       totals
 -- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
 --       joined_from per_address
 -- ARGV: now, state, version, probes, open_for, min, max, aim, min_samples, bounds, totals
@@ -23,7 +24,7 @@ local HEADS, MOST_ABSENT = 50, 50
 if not load_meta({
   'ticket', 'slot', 'heard', 'heard_at', 'heard_wall', 'roll_left', 'roll_slot', 'roll_top',
   'young', 'busy', 'turns', 'counts_since', 'dropped', 'withheld_until', 'late', 'health_state',
-  'health_at', 'counted_upto', unpack(SLICE_FIELDS),
+  'health_at', 'counted_upto', 'waits', unpack(SLICE_FIELDS),
 }) then
   return { NO_RULES }
 end
@@ -193,13 +194,14 @@ save({ 'offset', 'last', 'tick', 'busy', 'young', unpack(SLICE_FIELDS) })
 -- What the promoted waited, by the samples in their range, and what was estimated for every 64th of
 -- them.
 local reply = { OK, count, more and 1 or 0, late, #away, #dropped, step }
-local waits, estimates = {}, {}
+local waits, estimates, known = {}, {}, 0
 if count > 0 then
   local joins = join_times(promoted_tickets[1], promoted_tickets[count], count)
   for _, number in ipairs(promoted_tickets) do
     local since = joins(number)
     -- The sample of a place that was away for long may be forgotten.
     if since then
+      known = known + 1
       local wait = math.floor((now - since) / 1000)
       if waits[#waits] == wait and #waits > 0 then
         waits[#waits - 1] = waits[#waits - 1] + 1
@@ -217,6 +219,7 @@ if count > 0 then
       end
     end
   end
+  count_waits(waits, count - known)
 end
 for _, list in ipairs({ waits, estimates }) do
   reply[#reply + 1] = #list / 2

@@ -1,6 +1,6 @@
 -- queue.renew: an active place lives until min(now + session_ttl, claimed + session_max).
 -- Uses: lib/store lib/entity meta state withheld revoked gone_reasons joined_at held ring presence
---       seen outcomes shown waits visit session
+--       seen outcomes shown outlook waits visit session
 -- KEYS: meta waiting returned away ready active held gone:{0-1} marks seen:{0-4} revoked
 -- ARGV: now, (epoch, how, tickets, (id)*)*
 --       (lib/visit.lua)

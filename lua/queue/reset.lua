@@ -16,7 +16,8 @@ call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall',
   'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'counts_since',
   'outlook', 'walk_waiting', 'walk_returned', 'walk_away', 'walk_waiting_at', 'walk_returned_at',
-  'walk_away_at', 'gone_at', 'gone_period', 'counted_upto', 'counted_from', 'taken_out'
+  'walk_away_at', 'gone_at', 'gone_period', 'counted_upto', 'counted_from', 'taken_out',
+  'at_once', 'missed', 'waits'
 )
 call('HSET', META, 'epoch', ARGV[2], 'last', now)
 if m.local_answers == 1 then withhold() end

@@ -1,7 +1,7 @@
 -- queue.sketch: a line in outline: the tickets at its first ranks, then in steps of at most 3 %.
 -- Equal steps in a row compress well on the board.
 -- Reports that visitors have polled whom the caller answered by itself since its last call.
--- Uses: lib/store lib/entity meta state held ring presence seen outcomes shown waits
+-- Uses: lib/store lib/entity meta state held ring presence seen outcomes shown outlook waits
 -- KEYS: meta waiting returned away held seen:{0-4} outlines
 -- ARGV: now, heard, line, from, oldest
 --       (heard: 1 if visitors have polled; line: 0 those in line since their join, 1 the returned;

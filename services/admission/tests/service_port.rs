@@ -22,6 +22,7 @@ async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
         ("GET", ADMIN.to_owned(), Value::Null),
         ("PATCH", ADMIN.to_owned(), json!({"state": "closed"})),
         ("POST", format!("{ADMIN}/reset"), Value::Null),
+        ("GET", format!("{ADMIN}/history"), Value::Null),
         ("GET", format!("{ADMIN}/places"), Value::Null),
         ("GET", format!("{ADMIN}/places/1"), Value::Null),
         ("DELETE", format!("{ADMIN}/places/1"), Value::Null),

@@ -6,6 +6,7 @@ pub mod board;
 pub mod caller;
 pub mod calls;
 pub mod find;
+pub mod history;
 pub mod hot;
 pub mod operator;
 pub mod overrides;
@@ -75,6 +76,7 @@ impl Routes for QueueState {
             .routes(audit.around::<Self>("queue.override_rules", routes!(operator::change)))
             .routes(audit.around::<Self>("queue.purge", routes!(operator::purge)))
             .routes(audit.around::<Self>("queue.reset", routes!(operator::reset)))
+            .routes(audit.around::<Self>("queue.history", routes!(history::history)))
             .routes(audit.around::<Self>("queue.places", routes!(places::places)))
             .routes(audit.around::<Self>("queue.inspect", routes!(operator::inspect)))
             .routes(audit.around::<Self>("queue.find", routes!(find::find)))

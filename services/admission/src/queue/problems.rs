@@ -39,6 +39,8 @@ problems! {
     BackendRenewProblems of Code::UNKNOWN_QUEUE: CALLER, &[Code::PLACE_GONE, Code::NOT_ACTIVE];
     /// Refusals of calls with a key that take nothing but the name of a queue, or of a place in it.
     KeyProblems of Code::UNKNOWN_QUEUE: CALLER;
+    /// Refusals to who reads what this process knows of a queue: no store is asked.
+    HistoryProblems: CALLER, &[Code::UNKNOWN_QUEUE];
     /// Refusals of a preview.
     PreviewProblems of Code::UNKNOWN_QUEUE: CALLER, VALUE;
     /// Refusals of overrides.

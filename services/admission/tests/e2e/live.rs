@@ -147,6 +147,8 @@ async fn the_changes_lead_to_what_a_new_stream_shows() {
         .until("all of it is shown", |state| {
             state["queues"]["concert"]["depth"] == 2
                 && state["queues"]["concert"]["target"] == "payments"
+                && state["queues"]["concert"]["longest_wait_ms"].as_u64() > Some(0)
+                && state["queues"]["concert"]["expected_wait_ms"].as_u64() > Some(5_000)
                 && state["queues"]["tour"]["overrides"]["reason"]["value"] == "a pause"
                 && state["events"]["coupon"]["pending"] == 1
                 && state["pools"]["reward"]["balance"] == 7

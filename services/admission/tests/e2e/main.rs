@@ -14,6 +14,7 @@ mod gate_joins;
 mod gone_tokens;
 mod handover;
 mod health;
+mod history;
 mod http;
 mod joining;
 mod journey;

@@ -3,6 +3,7 @@
 pub mod active_cache;
 pub mod fail_open;
 pub mod gate;
+pub mod history;
 pub mod latest;
 pub mod line;
 pub mod metrics;

@@ -12,6 +12,7 @@ use rand::Rng as _;
 use super::active_cache::ActiveCache;
 use super::fail_open::FailOpen;
 use super::gate::BypassedVisits;
+use super::history::History;
 use super::line::{FRESH, Line};
 use super::metrics::{QueueFamilies, QueueMetrics};
 use super::return_to::ReturnTo;
@@ -36,6 +37,8 @@ pub struct QueueState {
     pub return_to: ReturnTo,
     /// The newest snapshot.
     pub latest: Arc<Latest<Snapshot>>,
+    /// What the snapshots of the last 15 minutes show.
+    pub history: Arc<History>,
     /// The places that this process has seen active.
     pub active_cache: Arc<ActiveCache>,
     /// The line, from which this process answers polls.
@@ -217,6 +220,7 @@ impl QueueState {
             crowding: Arc::default(),
             first_places: Arc::default(),
             latest: Arc::default(),
+            history: Arc::default(),
             active_cache: Arc::default(),
             line: Arc::default(),
             fail_open: Arc::default(),
@@ -251,6 +255,7 @@ impl Snapshots for QueueState {
             self.active_cache.clear();
             self.line.lose();
         }
+        self.history.note(requested_at, &snapshot);
         self.latest.set(requested_at, snapshot)
     }
 }

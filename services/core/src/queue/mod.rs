@@ -23,6 +23,7 @@ mod seen;
 mod sketch;
 mod ticks;
 mod token;
+mod totals;
 mod visits;
 
 crate::store::scripts!("queue");
@@ -45,6 +46,7 @@ pub use seen::{Polled, Seen, SeenSlot};
 pub use sketch::Sketch;
 pub use ticks::{Overridden, Promotion, Revision, Snapshot, Sweep};
 pub use token::{MAX_VISITOR_ID, TOKEN_PREFIX, Token, TokenKeys};
+pub use totals::{Totals, Waits};
 pub use visits::{Join, Leave, Visit};
 
 use crate::breaker;
@@ -61,7 +63,8 @@ fn constants() -> Constants {
         .numbered("step_", StepReason::NAMES)
         .value("LAST_TICKET", MAX_TICKET)
         .rules(RULES);
-    visits::constants(joins::constants(outlook::constants(rules::constants(all))))
+    let all = totals::constants(outlook::constants(rules::constants(all)));
+    visits::constants(joins::constants(all))
 }
 
 /// One queue in the store. A clone is another handle.

@@ -97,8 +97,17 @@ impl Outlook {
         if reply.is_empty() {
             return Ok(None);
         }
-        let mut call = reply.packed()?;
-        let mut left = reply.packed()?;
+        let (call, left) = (reply.packed()?, reply.packed()?);
+        Self::of(call, left)
+    }
+
+    /// The same of a reply that goes on behind it. `None` also if the first text is empty.
+    pub(super) fn read_ahead(reply: &mut Reply) -> Result<Option<Self>, Error> {
+        let (call, left) = (reply.packed()?, reply.packed()?);
+        if call.len() == 0 { Ok(None) } else { Self::of(call, left) }
+    }
+
+    fn of(mut call: Numbers, mut left: Numbers) -> Result<Option<Self>, Error> {
         // There is nothing before the first tick, and another version may have left other numbers.
         let left = (left.len() == Left::LEN).then(|| Left::read(&mut left)).transpose()?;
         Ok(Self::new(Call::read(&mut call)?, left))

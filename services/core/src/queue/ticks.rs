@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use super::health::{AdaptiveBatch, Health, StepReason};
-use super::outlook::QUARTERS;
+use super::outlook::{Outlook, QUARTERS};
 use super::overrides;
-use super::place::{Epoch, Ticket};
+use super::place::{Epoch, Ticket, Wait};
 use super::rules::{Override, Rules, State};
+use super::totals::Totals;
 use super::{Queue, scripts};
 use crate::breaker;
 use crate::store::{Error, Repeat, Reply};
@@ -86,6 +87,14 @@ pub struct Snapshot {
     pub health_pace: Option<f64>,
     /// The adaptive batch, while schedulers name its bounds.
     pub adaptive: Option<AdaptiveBatch>,
+    /// The wait of the visitor who would be the last in line now, as its join would say; absent
+    /// while no visitor is promoted, or if it is unknown.
+    pub expected_wait: Option<Duration>,
+    /// How long the head of the line has waited, to a second; absent if no visitor waits, or when
+    /// the join is forgotten.
+    pub head_wait: Option<Duration>,
+    /// What the queue has done since it was created or reset.
+    pub totals: Totals,
     /// The revision of the rules.
     pub revision: Revision,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
@@ -202,6 +211,13 @@ impl Queue {
         let quarters = u8::try_from(reply.count()?).unwrap_or(u8::MAX);
         let health_pace = health.map(|_| f64::from(quarters) / QUARTERS);
         let adaptive = adaptive(&mut reply)?;
+        let outlook = Outlook::read_ahead(&mut reply)?;
+        let expected_wait = outlook.and_then(|outlook| match outlook.wait(depth + 1) {
+            Wait::Expected { eta, .. } => Some(eta),
+            Wait::Unknown { .. } => None,
+        });
+        let head_wait = reply.known()?.map(Duration::from_millis);
+        let totals = Totals::read(&mut reply)?;
         let (has_all, revisions) = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = overrides::read(&mut reply)?;
         let mut overridden = Vec::new();
@@ -229,6 +245,9 @@ impl Queue {
             health,
             health_pace,
             adaptive,
+            expected_wait,
+            head_wait,
+            totals,
             revision: Revision::read(&revisions, overridden.len() as u64, &reply)?,
             rules,
             overridden,

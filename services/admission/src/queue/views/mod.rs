@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod board;
+pub mod history;
 pub mod live;
 pub mod place;
 pub mod queue;

@@ -40,6 +40,7 @@ async fn the_service_port_answers_as_documented() {
     client.call("GET", QUEUE, &[], ops).await.is(200);
     client.call("GET", ADMIN, &[], ops).await.is(200);
     client.call("GET", &format!("{ADMIN}/preview"), &[], ops).await.is(200);
+    client.call("GET", &format!("{ADMIN}/history"), &[], |call| call.key(SCREEN)).await.is(200);
 
     let all = json!({
         "state": "paused", "reason": "a test", "capacity": 5, "batch": 10, "interval_ms": 1_000,

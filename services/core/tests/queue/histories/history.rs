@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_core::queue::{
-    Departed, Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, Seen, State, Status,
+    Departed, Epoch, Health, Inspected, Override, Pace, PlaceRef, Queue, Rules, Seen, State,
+    Status, Totals, Waits,
 };
 use anteroom_testkit::history::{History, Outcome, differ};
 use anteroom_testkit::model::queue::{self as model, Reading, Shown};
@@ -19,6 +20,9 @@ use crate::support::{TimedStore, micros};
 /// How often the scheduler ticks and visitors poll while time passes: within what queue time and
 /// heard time take in one step.
 const EVERY_US: u64 = 4_000_000;
+
+/// Samples of join times that are older can be forgotten.
+const KNOWN_WAIT: Duration = Duration::from_secs(590);
 
 fn model_rules(rules: &Rules) -> model::RulesInForce {
     model::RulesInForce {
@@ -297,7 +301,21 @@ impl<'a> QueueHistory<'a> {
         let snapshot = self.queue.snapshot().await?;
         let (ready, active) = self.model.admitted();
         let returned = [snapshot.depth, snapshot.away, snapshot.ready, snapshot.active];
-        differ("snapshot", &returned, &[self.model.depth(), self.model.away(), ready, active])
+        differ("snapshot", &returned, &[self.model.depth(), self.model.away(), ready, active])?;
+        let head_wait = self.model.head_wait().map(Duration::from_millis);
+        if head_wait.is_none_or(|wait| wait < KNOWN_WAIT) {
+            differ("snapshot: head", &snapshot.head_wait, &head_wait)?;
+        }
+        let totals = self.model.totals();
+        let millis = |(wait, count): (&u64, &u64)| (*count, Duration::from_millis(*wait));
+        let waits: Vec<_> = totals.waits.iter().map(millis).collect();
+        let model = Totals {
+            at_once: totals.at_once,
+            missed: totals.missed,
+            waits: Waits::of(&waits, 0).folded(KNOWN_WAIT),
+        };
+        let waits = snapshot.totals.waits.folded(KNOWN_WAIT);
+        differ("totals", &Totals { waits, ..snapshot.totals }, &model)
     }
 
     /// The line in outline. Each place of a short line is a point of it.

@@ -11,6 +11,7 @@ mod presence;
 mod revoked;
 mod shown;
 mod ticks;
+mod totals;
 mod visits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -19,6 +20,7 @@ pub use health::{Adaptive, BreakerReading, BreakerState, Health, Step};
 pub use revoked::Reading;
 pub use shown::Shown;
 pub use ticks::Tick;
+pub use totals::Totals;
 
 /// The identity of a place.
 pub type Id = [u8; 14];
@@ -164,6 +166,7 @@ pub struct Queue {
     revoked: revoked::Revoked,
     departures: revoked::Departures,
     followed: health::Followed,
+    totals: Totals,
 }
 
 impl Queue {
@@ -213,6 +216,9 @@ impl Queue {
 
     fn end_place(&mut self, ticket: u64, id: Id, reason: Gone) {
         self.gone.insert(ticket, (id, reason, self.now));
+        if reason == Gone::Unclaimed {
+            self.totals.missed += 1;
+        }
     }
 
     fn give_back(&mut self, ticket: u64) {

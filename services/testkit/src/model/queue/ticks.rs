@@ -93,6 +93,7 @@ impl Queue {
                 None => {
                     self.line.remove(&ticket);
                     self.admit(ticket, id);
+                    self.count_wait(ticket);
                     made += 1;
                 }
                 Some(false) => {

@@ -83,6 +83,7 @@ impl Queue {
             self.check(1)?;
             self.probe(1)?;
             self.admit(ticket, id);
+            self.totals.at_once += 1;
         } else {
             if !to_line && passes == Some(true) {
                 let wrong =

@@ -1,0 +1,26 @@
+-- What the queue has done since it was created or reset, for the history that each admission keeps:
+-- `at_once`, places promoted by their join; `missed`, missed turns (end_place.lua); and `waits`, how
+-- long those waited whom ticks promoted, as counts of a histogram. Needs waits.
+
+-- Counts waits: pairs of how many places and their ms, and how many places have an unknown wait.
+-- The bounds are 1 s, times the square root of 2 from one to the next; behind them are the longer
+-- waits, and those that are unknown.
+local function count_waits(waits, unknown)
+  local counts = {}
+  if m.waits and #m.waits == 8 * WAIT_COUNTS then
+    counts = { struct.unpack(WAITS, m.waits) }
+  else
+    for i = 1, WAIT_COUNTS do counts[i] = 0 end
+  end
+  for i = 1, #waits, 2 do
+    local bound = 0
+    if waits[i + 1] > 1000 then
+      bound = ceil(2 * math.log(waits[i + 1] / 1000) / math.log(2) - 0.000000001)
+    end
+    local k = math.min(bound + 1, WAIT_COUNTS - 1)
+    counts[k] = counts[k] + waits[i]
+  end
+  counts[WAIT_COUNTS] = counts[WAIT_COUNTS] + unknown
+  m.waits = struct.pack(WAITS, unpack(counts, 1, WAIT_COUNTS))
+  save({ 'waits' })
+end
