@@ -20,8 +20,8 @@
 if
   not load_meta({
     'ticket', 'turn_rate', 'health_state', 'health_at', 'adaptive_min', 'adaptive_max',
-    'adaptive_reason', 'heard', 'heard_at', 'roll_left', 'outlook', 'ramp_at', 'open_for', 'at_once',
-    'missed', 'waits',
+    'adaptive_reason', 'heard', 'heard_at', 'roll_left', 'outlook', 'ramp_at', 'open_for',
+    'at_once', 'missed', 'waits',
   })
 then
   return { NO_RULES }

@@ -7,7 +7,8 @@
 -- wait is known.
 local function outlook_now(promotes)
   if not promotes or health() == BREAKER_HALF_OPEN then return end
-  local packed = struct.pack(CALL, now, m.tick, check_in_left(), quarters(), m.rule_batch or m.batch,
-    m.rule_capacity or m.capacity, m.interval, m.pace, m.heard or 0)
+  local batch, capacity = m.rule_batch or m.batch, m.rule_capacity or m.capacity
+  local packed = struct.pack(CALL, now, m.tick, check_in_left(), quarters(), batch, capacity,
+    m.interval, m.pace, m.heard or 0)
   return packed, m.outlook or ''
 end

@@ -1,6 +1,6 @@
--- What the queue has done since it was created or reset, for the history that each admission keeps:
--- `at_once`, places promoted by their join; `missed`, missed turns (end_place.lua); and `waits`, how
--- long those waited whom ticks promoted, as counts of a histogram. Needs waits.
+-- What the queue has done since it was created or reset, for the history that each admission
+-- keeps: `at_once`, places promoted by their join; `missed`, missed turns (end_place.lua); and
+-- `waits`, how long those waited whom ticks promoted, as counts of a histogram. Needs waits.
 
 -- Counts waits: pairs of how many places and their ms, and how many places have an unknown wait.
 -- The bounds are 1 s, times the square root of 2 from one to the next; behind them are the longer

@@ -47,7 +47,7 @@ async fn it_has_the_promotions_and_missed_turns_of_all_processes() {
     assert_eq!((sum(&empty, "admitted"), sum(&empty, "missed")), (0, 0));
     assert!(empty["points"].as_array().expect("points").len() <= 2, "{empty:#}");
 
-    // It is kept through a reload, and begins anew with the queue.
+    // It is kept through a reload, and goes on after a reset.
     room.reconfigure(&format!("{QUEUE}max_waiting = 7\n[queues.other]\ncapacity = 1\n"));
     until("the reload is in force", PATIENCE, async || {
         room.service("/v1/queues/other").await.status == 200

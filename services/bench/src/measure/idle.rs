@@ -53,7 +53,7 @@ pub async fn run(settings: &Settings, sections: &Sections) -> anyhow::Result<()>
         name: NAME,
         title: "An idle service".to_owned(),
         how: format!(
-            "One queue, nobody in it. Resident memory and processor time after {idle:?} of idleness; \
+            "One queue without visitors. Resident memory and processor time after {idle:?} of idleness; \
              from the start of the process to 200 on `/readyz`, looked at every 5 ms; medians of \
              {starts} starts."
         ),

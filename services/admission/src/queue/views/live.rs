@@ -23,8 +23,8 @@ pub struct LiveQueueView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<&'a str>,
     /// Visitors called in the last minute; in the first minute of this process, since its start.
-    /// Absent if it has read nothing for a minute. Those whom a scheduler of version 0.2.0 calls are not
-    /// counted.
+    /// Absent if it has read nothing for a minute. Those whom a scheduler of version 0.2.0 calls
+    /// are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     admitted_per_minute: Option<u64>,
     /// How long the visitor at the head of the line has waited, in milliseconds. Absent if no
