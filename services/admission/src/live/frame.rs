@@ -168,7 +168,7 @@ mod tests {
         Frame {
             number,
             at: number.into(),
-            redis: number % 3 != 0,
+            redis: !number.is_multiple_of(3),
             sections: BTreeMap::from([("queues", shown.collect()), ("pools", BTreeMap::new())]),
         }
     }
