@@ -1,9 +1,10 @@
 -- event.retry_dead: dead letters are tried again, first in line in their old order, with all their
 -- attempts.
--- Uses: lib/store lib/entity meta records taken wake
--- KEYS: meta applications taken returned dead
--- ARGV: now, wake, (digest)*
---       (the channel of the issuers; 14 bytes for each visitor)
+-- Uses: lib/store lib/entity lib/changes meta records taken wake
+-- KEYS: meta changes applications taken returned dead
+-- ARGV: now, wake, by, (digest)*
+--       (the channel of the issuers; the name of the operator's key, empty: no operator;
+--       14 bytes for each visitor)
 -- Reply: OK, how many of them are tried again, or were before; how many dead letters are left; or
 --        NO_RULES
 -- Codes: OK NO_RULES
@@ -12,7 +13,7 @@ if not load({}) then return { NO_RULES } end
 read_clock()
 write_even_if_full()
 local sequences = {}
-for _, record in ipairs(call('HMGET', APPLICATIONS, unpack(ARGV, 3))) do
+for _, record in ipairs(call('HMGET', APPLICATIONS, unpack(ARGV, 4))) do
   if record then sequences[#sequences + 1] = read('>I6', record) end
 end
 if #sequences == 0 then return { OK, 0, call('ZCARD', DEAD) } end
@@ -35,4 +36,9 @@ if #raised > 0 then
   save({ 'last' })
   wake()
 end
-return { OK, again, call('ZCARD', DEAD) }
+local left = call('ZCARD', DEAD)
+if #raised > 0 then
+  local before, after = { 'dead', left + #raised }, { 'retried', #raised, 'dead', left }
+  log_change(CHANGES, ARGV[3], 'event.retry_dead', before, after)
+end
+return { OK, again, left }

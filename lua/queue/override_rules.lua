@@ -1,11 +1,13 @@
 -- queue.override_rules: rules that an operator puts in force until an end. What they have in common
 -- with older overrides replaces these; the others keep their own ends.
--- Uses: lib/store lib/entity lib/rule_parts meta create_empty withheld rules write_rules
--- KEYS: meta waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4} revoked
---       polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, file_revision, file, over_revision, over, till, expected, (rule, value)*
+-- Uses: lib/store lib/entity lib/rule_parts lib/changes meta create_empty withheld rules
+--       write_rules override_change
+-- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
+--       revoked polled:{0-1} departures outlines joined_from per_address
+-- ARGV: now, epoch, file_revision, file, over_revision, over, till, expected, by, (rule, value)*
 --       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
---       any; an empty value takes an override back)
+--       any; the name of the operator's key, empty: no operator; an empty value takes
+--       an override back)
 -- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed), then of
 --        the file and of the overrides the revision and the packed part, and how many overrides
 --        are in force; or NO_RULES
@@ -28,10 +30,11 @@ local revision = string.format('%.0f-%.0f-%.0f', file.revision, over.revision, i
 if ARGV[8] ~= '' and ARGV[8] ~= revision then
   return { OK, 2, file.revision, file.packed, over.revision, over.packed, in_force() }
 end
-local differs = false
-for i = 9, #ARGV, 2 do
+local differs, changed = false, {}
+for i = 10, #ARGV, 2 do
   local rule, value = ARGV[i], ARGV[i + 1]
   local before = overrides[rule]
+  changed[rule] = before or false
   if value == '' then
     differs = differs or before ~= nil
     overrides[rule] = nil
@@ -44,5 +47,6 @@ if differs then
   over.revision, over.packed = next_revision(over.revision), cmsgpack.pack(overrides)
 end
 local reply = write_parts()
+if ARGV[9] ~= '' then log_overrides(changed, overrides) end
 reply[#reply + 1] = in_force()
 return reply

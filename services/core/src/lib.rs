@@ -7,10 +7,12 @@
 //! - [`breaker`]: success-rate windows of what is called downstream.
 //! - [`pool`]: budgets that are given out and never overdrawn.
 //! - [`Kind`]: what these have in common, and their list.
+//! - [`changes`]: what operators changed of an entity.
 //! - [`rules`]: the rules of stored entities, each written once.
 //! - [`store`]: the way to Redis or Valkey: connection, scripts, batching, errors.
 
 pub mod breaker;
+pub mod changes;
 mod entity;
 pub mod event;
 pub mod identifier;

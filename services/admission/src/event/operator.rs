@@ -45,7 +45,7 @@ pub struct AddStockBody {
     responses((status = 200, description = "the stock is added", body = StockView), StockProblems),
 )]
 pub async fn add_stock(
-    Operator { entry, entity: event }: Operator<EventState>,
+    Operator { entry, entity: event, key }: Operator<EventState>,
     JsonBody(AddStockBody { add, operation_id }): JsonBody<AddStockBody>,
 ) -> Result<Response, Problem> {
     let operation_id = operation_id.checked("operation_id")?;
@@ -53,7 +53,7 @@ pub async fn add_stock(
         let rule = format!("add must be a whole number from 1 to {MAX_AMOUNT}");
         return Err(Problem::invalid_value(rule));
     }
-    let (stock, repeated) = match event.event.add_stock(&operation_id, add).await? {
+    let (stock, repeated) = match event.event.by(&key).add_stock(&operation_id, add).await? {
         AddStock::Added(stock) => (stock, false),
         AddStock::Repeated(stock) => (stock, true),
         AddStock::Mismatch => return Err(Problem::new(Code::OPERATION_MISMATCH)),
@@ -96,9 +96,9 @@ pub async fn dead(
         LookProblems),
 )]
 pub async fn retry_all_dead(
-    Operator { entry, entity: event }: Operator<EventState>,
+    Operator { entry, entity: event, key }: Operator<EventState>,
 ) -> Result<Response, Problem> {
-    let Retried { retried, dead } = event.event.retry_all_dead().await?;
+    let Retried { retried, dead } = event.event.by(&key).retry_all_dead().await?;
     entry.after(json!({ "retried": retried, "dead": dead }));
     Ok((StatusCode::ACCEPTED, Json(RetriedView { retried, dead })).into_response())
 }
@@ -112,10 +112,10 @@ pub async fn retry_all_dead(
     responses((status = 202, description = "it is retried"), StatusProblems),
 )]
 pub async fn retry_dead(
-    Operator { entry, entity: event }: Operator<EventState>,
+    Operator { entry, entity: event, key }: Operator<EventState>,
     path: Result<Path<VisitorPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    if event.event.retry_dead(&[&visitor_in(path)?]).await?.retried == 0 {
+    if event.event.by(&key).retry_dead(&[&visitor_in(path)?]).await?.retried == 0 {
         return Err(none());
     }
     // The visitor is in no log.
@@ -133,10 +133,10 @@ pub async fn retry_dead(
     responses((status = 204, description = "it has failed permanently"), StatusProblems),
 )]
 pub async fn give_up(
-    Operator { entry, entity: event }: Operator<EventState>,
+    Operator { entry, entity: event, key }: Operator<EventState>,
     path: Result<Path<VisitorPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    if !event.event.give_up(&visitor_in(path)?).await? {
+    if !event.event.by(&key).give_up(&visitor_in(path)?).await? {
         return Err(none());
     }
     entry.after(json!({ "given_up": true }));

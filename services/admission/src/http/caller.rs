@@ -29,7 +29,7 @@ pub struct Backend<T>(pub Arc<T>);
 /// A backend, or an operator, whose call names in its body what it is about.
 pub struct AnyBackend(Caller);
 
-/// An operator, or a viewer, whose call is about no single entity.
+/// An operator, or a viewer, whose path names no entity.
 pub struct AnyViewer(pub Caller);
 
 /// An operator, or a viewer, that may see the entity of the path.
@@ -44,6 +44,8 @@ pub struct Operator<T> {
     /// What the audit log will say of the call.
     pub entry: AuditEntry,
     pub entity: Arc<T>,
+    /// The name of the operator's key, for the log of changes.
+    pub key: String,
 }
 
 /// An operator that may touch the entity of the path, whether or not one is configured.
@@ -80,10 +82,14 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Backend<T> {
 impl AnyBackend {
     /// The entity of this name, if the caller may touch it.
     pub fn entity<T: Listed>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem> {
-        let live = app.live();
-        let entity = T::of(&live.in_force).get(name).ok_or_else(|| unknown::<T>(&live, &self.0))?;
-        self.0.touches(T::Kind::SECTION, name)?;
-        Ok(entity)
+        named(&app.live(), &self.0, name)
+    }
+}
+
+impl AnyViewer {
+    /// The entity of this name, if the caller may see it.
+    pub fn entity<T: Listed>(&self, app: &App, name: &str) -> Result<Arc<T>, Problem> {
+        named(&app.live(), &self.0, name)
     }
 }
 
@@ -109,7 +115,8 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Viewer<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
-        audited_entity(app, parts, Permission::View).map(|(entry, entity)| Self { entry, entity })
+        let audited = audited_entity(app, parts, Permission::View);
+        audited.map(|(_, entry, entity)| Self { entry, entity })
     }
 }
 
@@ -118,7 +125,7 @@ impl<T: Listed> FromRequestParts<Arc<App>> for Operator<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
         let audited = audited_entity(app, parts, Permission::Operate);
-        audited.map(|(entry, entity)| Self { entry, entity })
+        audited.map(|(caller, entry, entity)| Self { entry, entity, key: caller.name().to_owned() })
     }
 }
 
@@ -167,10 +174,19 @@ fn audited_entity<T: Listed>(
     app: &App,
     parts: &Parts,
     permission: Permission,
-) -> Result<(AuditEntry, Arc<T>), Problem> {
+) -> Result<(Caller, AuditEntry, Arc<T>), Problem> {
     let live = app.live();
     let (caller, entry) = audited(&live, parts, permission)?;
-    Ok((entry, entity(&live, &caller, &parts.uri)?))
+    let entity = entity(&live, &caller, &parts.uri)?;
+    Ok((caller, entry, entity))
+}
+
+/// The entity of this name, for a known caller.
+fn named<T: Listed>(live: &LiveConfig, caller: &Caller, name: &str) -> Result<Arc<T>, Problem> {
+    let found = T::of(&live.in_force).get(name);
+    let entity = found.ok_or_else(|| unknown::<T>(live, caller))?;
+    caller.touches(T::Kind::SECTION, name)?;
+    Ok(entity)
 }
 
 /// Looked up only for a known caller: strangers do not learn what there is.

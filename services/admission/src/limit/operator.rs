@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anteroom_authorize::limit::state::LimitState;
 use anteroom_authorize::problem::Problem;
+use anteroom_core::changes::By;
 use axum::extract::State;
 use http::StatusCode;
 use serde_json::json;
@@ -26,12 +27,13 @@ use crate::http::extract::JsonBody;
 )]
 pub async fn forget(
     State(app): State<Arc<App>>,
-    Operator { entry, entity: limit }: Operator<LimitState>,
+    Operator { entry, entity: limit, key: by }: Operator<LimitState>,
     JsonBody(ForgetBody { key, group }): JsonBody<ForgetBody>,
 ) -> Result<StatusCode, Problem> {
     let key = key.checked("key")?;
     let group = group.map(|group| group.checked("group")).transpose()?;
-    let found = app.limits.forget(&limit.name, &key, group.as_deref()).await?;
+    let by = By::operator(&by);
+    let found = app.limits.forget(&limit.name, &key, group.as_deref(), &by).await?;
     // The key is not audited: it may identify a person.
     entry.before(json!({ "found": found }));
     Ok(StatusCode::NO_CONTENT)

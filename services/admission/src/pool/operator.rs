@@ -30,12 +30,12 @@ pub const DEFAULT_LINES: u64 = 100;
     responses((status = 200, description = "deposited", body = BalanceView), FundProblems),
 )]
 pub async fn fund(
-    Operator { entry, entity: pool }: Operator<PoolState>,
+    Operator { entry, entity: pool, key }: Operator<PoolState>,
     JsonBody(body): JsonBody<FundsBody>,
 ) -> Result<Response, Problem> {
     let operation_id = body.operation_id.checked("operation_id")?;
     let amount = amount(body.amount, 1)?;
-    let funded = pool.counted("fund", pool.pool.fund(amount, &operation_id).await)?;
+    let funded = pool.counted("fund", pool.pool.by(&key).fund(amount, &operation_id).await)?;
     entry.after(json!({ "amount": funded.amount, "balance": funded.balance }));
     let view = BalanceView { amount: funded.amount, balance: funded.balance };
     Ok(Json(view).into_response())
@@ -50,9 +50,9 @@ pub async fn fund(
     responses((status = 200, description = "the pool", body = PoolView), ConfirmProblems),
 )]
 pub async fn confirm(
-    Operator { entry, entity: pool }: Operator<PoolState>,
+    Operator { entry, entity: pool, key }: Operator<PoolState>,
 ) -> Result<Response, Problem> {
-    let answer = pool.pool.confirm().await;
+    let answer = pool.pool.by(&key).confirm().await;
     let was_unconfirmed = matches!(answer, Ok(Answer::Done(())));
     pool.counted("confirm", answer)?;
     entry.before(json!({ "unconfirmed": was_unconfirmed }));
@@ -121,7 +121,7 @@ pub async fn ledger(
     responses((status = 200, description = "what was found", body = AuditView), PoolProblems),
 )]
 pub async fn audit(
-    Operator { entry, entity: pool }: Operator<PoolState>,
+    Operator { entry, entity: pool, .. }: Operator<PoolState>,
     Extension(CallerGone(gone)): Extension<CallerGone>,
 ) -> Result<Response, Problem> {
     let _alone = pool.audits_alone()?;

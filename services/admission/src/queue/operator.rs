@@ -65,7 +65,7 @@ pub async fn look(Viewer { entity: queue, .. }: Viewer<QueueState>) -> Result<Re
     ),
 )]
 pub async fn change(
-    Operator { entry, entity: queue }: Operator<QueueState>,
+    Operator { entry, entity: queue, key }: Operator<QueueState>,
     headers: HeaderMap,
     JsonBody(overrides): JsonBody<Overrides>,
 ) -> Result<Response, Problem> {
@@ -81,12 +81,12 @@ pub async fn change(
     let revision = if overrides.is_empty() {
         found.revision
     } else if let Some(revision) = expected {
-        match queue.queue.override_rules_of(revision, overrides, until).await? {
+        match queue.queue.by(&key).override_rules_of(revision, overrides, until).await? {
             Some(revision) => revision,
             None => return Err(changed(&queue, &queue.queue.snapshot().await?)),
         }
     } else {
-        queue.queue.override_rules(overrides, until).await?
+        queue.queue.by(&key).override_rules(overrides, until).await?
     };
     let requested_at = Instant::now();
     // The change is made: a failure from here on must not say that nothing was changed.
@@ -117,10 +117,10 @@ fn changed(queue: &QueueState, in_force: &Snapshot) -> Problem {
     responses((status = 202, description = "the queue is reset"), KeyProblems),
 )]
 pub async fn reset(
-    Operator { entry, entity: queue }: Operator<QueueState>,
+    Operator { entry, entity: queue, key }: Operator<QueueState>,
 ) -> Result<StatusCode, Problem> {
     entry.before(counts(&queue).await);
-    queue.queue.reset().await?;
+    queue.queue.by(&key).reset().await?;
     // Redis may fail before a snapshot shows the new epoch.
     queue.active_cache.clear();
     queue.line.lose();
@@ -178,13 +178,13 @@ pub async fn inspect(
     responses((status = 204, description = "the place has ended"), TicketProblems),
 )]
 pub async fn evict(
-    Operator { entry, entity: queue }: Operator<QueueState>,
+    Operator { entry, entity: queue, key }: Operator<QueueState>,
     path: Result<Path<TicketPath>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let ticket = ticket(path, &entry)?;
     let before = queue.queue.inspect(ticket).await?.ok_or_else(never_given)?;
     entry.before(TicketView::new(ticket, &before).to_json());
-    let evicted = queue.queue.evict(ticket).await;
+    let evicted = queue.queue.by(&key).evict(ticket).await;
     queue.line.forget(ticket);
     let evicted = evicted?;
     match evicted {

@@ -13,6 +13,7 @@ use arc_swap::ArcSwap;
 use newest::Newest;
 use rand::Rng as _;
 
+use crate::changes::Changes;
 use crate::rules::{self, Rule, Stored, Value};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
@@ -198,6 +199,18 @@ impl<R: Ruled> Entity<R> {
         self.ask(script, args, Repeat::IfUnknown).await
     }
 
+    /// A part of the log of changes, by the script that lists it.
+    pub(crate) async fn changes(
+        &self,
+        script: &'static Script,
+        before: Option<u64>,
+        limit: u64,
+    ) -> Result<Changes, Error> {
+        let args = Changes::page(self.args(), before, limit);
+        let reply = self.ask(script, args, Repeat::IfUnknown).await?;
+        Changes::read([reply], limit)
+    }
+
     /// Gives a store that holds no rules for the entity, or older ones than were seen, the newest
     /// that were seen; one that holds none while none were seen, those of our configuration.
     async fn seed_rules(&self) -> Result<(), Error> {
@@ -237,6 +250,22 @@ macro_rules! handle {
             /// store differ. Returns whether it wrote. The first rules create the entity.
             pub async fn apply_rules(&self, rules: &Rules) -> Result<bool, $crate::store::Error> {
                 self.entity().write_file(&scripts::APPLY_RULES, rules).await
+            }
+
+            /// This handle for calls of the operator whose key has this name: they write the log
+            /// of changes. The calls of any other handle do not.
+            pub fn by(&self, key: &str) -> Self {
+                Self(self.0.clone(), $crate::changes::By::operator(key))
+            }
+
+            /// What operators changed, newest first: at most so many changes, `MAX_CHANGES` or
+            /// less, with smaller ids than `before`, if that is given.
+            pub async fn changes(
+                &self,
+                before: Option<u64>,
+                limit: u64,
+            ) -> Result<$crate::changes::Changes, $crate::store::Error> {
+                self.entity().changes(&scripts::CHANGES, before, limit).await
             }
 
             fn entity(&self) -> &Entity<Rules> {

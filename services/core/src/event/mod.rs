@@ -29,6 +29,7 @@ pub use token::{APPLICATION_TOKEN_PREFIX, ApplicationKeys};
 
 use rand::Rng as _;
 
+use crate::changes::By;
 use crate::entity::{Entity, Ruled, handle};
 use crate::operation::digest;
 use crate::store::{Args, Clock, Constants, Script, Store};
@@ -44,7 +45,7 @@ fn constants() -> Constants {
 
 /// One event in the store. A clone is another handle.
 #[derive(Clone)]
-pub struct Event(Arc<EventInner>);
+pub struct Event(Arc<EventInner>, By);
 
 struct EventInner {
     entity: Entity<Rules>,
@@ -74,12 +75,13 @@ impl Event {
         lane_bound: usize,
         clock: Clock,
     ) -> Self {
-        Self(Arc::new(EventInner {
+        let inner = EventInner {
             lanes: applications::Lanes::start(store, name, &clock, lane_bound),
             entity: Entity::new(store, name, clock, rules),
             issuer: rand::rng().random(),
             claims: AtomicU64::new(1),
-        }))
+        };
+        Self(Arc::new(inner), By::default())
     }
 
     /// The Pub/Sub channel by which the issuers of an event are woken. A message says nothing but

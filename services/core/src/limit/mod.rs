@@ -31,7 +31,10 @@ use batch::Checks;
 use call::{SHARDS, counter_id, shard_of};
 use refusals::Refusals;
 
-use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Sharded, Store};
+use futures_util::future::try_join_all;
+
+use crate::changes::{By, Changes};
+use crate::store::{Args, Clock, Constants, Error, Repeat, Reply, Script, Sharded, Store};
 
 /// What tables in Rust give to the scripts.
 fn constants() -> Constants {
@@ -106,22 +109,57 @@ impl Limits {
     }
 
     /// Forgets what a key has taken of a limit; whether it had taken anything. `group` as in
-    /// [`Check`].
-    pub async fn forget(&self, limit: &str, key: &str, group: Option<&str>) -> Result<bool, Error> {
+    /// [`Check`]. The log of changes names neither.
+    pub async fn forget(
+        &self,
+        limit: &str,
+        key: &str,
+        group: Option<&str>,
+        by: &By,
+    ) -> Result<bool, Error> {
         let group = group.unwrap_or(key);
         let (shard, id) = (shard_of(group), counter_id(limit, group, key));
-        let (mut keys, mut args) = (Args::new(), Args::new());
+        let (mut keys, mut args) = (log_key(&scripts::FORGET, shard, limit), Args::new());
         for (algorithm, _) in Algorithm::ALL {
             let letter = algorithm.letter();
             scripts::FORGET.push_digest_key(&mut keys, call::tag(shard), letter, &id);
         }
         self.clock.push_to(&mut args);
+        args.push(shard);
+        by.push_to(&mut args);
         let _ending = self.refusals.as_ref().map(Refusals::forgetting);
         let reply = self.store.call(&scripts::FORGET, &keys, &args, Repeat::IfUnknown).await?;
         let mut reply = Reply::new(scripts::FORGET.name, reply)?;
         reply.integer()?;
         Ok(reply.count()? > 0)
     }
+
+    /// What operators changed of a limit, newest first: at most so many changes, `MAX_CHANGES` or
+    /// less, with smaller ids than `before`, if that is given. Each shard has a log of its own.
+    pub async fn changes(
+        &self,
+        limit: &str,
+        before: Option<u64>,
+        most: u64,
+    ) -> Result<Changes, Error> {
+        let script = &scripts::CHANGES;
+        let mut args = Args::new();
+        self.clock.push_to(&mut args);
+        let args = &Changes::page(args, before, most);
+        let shards = (0_u8..).take(SHARDS).map(|shard| async move {
+            let keys = log_key(script, shard, limit);
+            let reply = self.store.call(script, &keys, args, Repeat::IfUnknown).await?;
+            Reply::of(script.name, reply)
+        });
+        Changes::read(try_join_all(shards).await?, most)
+    }
+}
+
+/// KEYS that begin with the log of changes of a limit in a shard.
+fn log_key(script: &Script, shard: u8, limit: &str) -> Args {
+    let mut keys = Args::new();
+    script.push_key(&mut keys, call::tag(shard), format!("changes:{limit}").as_bytes());
+    keys
 }
 
 impl std::fmt::Debug for Limits {

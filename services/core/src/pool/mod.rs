@@ -32,6 +32,7 @@ pub use ticks::{Snapshot, Sweep};
 
 use reply::{Attempt, Receipt};
 
+use crate::changes::By;
 use crate::entity::{Entity, handle};
 use crate::rules::MAX_AMOUNT;
 use crate::store::{Clock, Constants, Error, Store};
@@ -48,7 +49,7 @@ fn constants() -> Constants {
 
 /// One pool in the store. A clone is another handle.
 #[derive(Clone)]
-pub struct Pool(Arc<PoolInner>);
+pub struct Pool(Arc<PoolInner>, By);
 
 struct PoolInner {
     entity: Entity<Rules>,
@@ -71,11 +72,12 @@ impl Pool {
         lane_bound: usize,
         clock: Clock,
     ) -> Self {
-        Self(Arc::new(PoolInner {
+        let inner = PoolInner {
             lanes: reserve::Lanes::start(store, name, &clock, lane_bound),
             entity: Entity::new(store, name, clock, rules),
             sweeping: Mutex::new(()),
-        }))
+        };
+        Self(Arc::new(inner), By::default())
     }
 
     /// Calls until ended holds no longer prevent a decision: each call takes some back. One caller

@@ -50,6 +50,7 @@ pub use totals::{Totals, Waits};
 pub use visits::{Join, Leave, Visit};
 
 use crate::breaker;
+use crate::changes::By;
 use crate::entity::{Entity, handle};
 use crate::store::{Clock, Constants, Store};
 
@@ -62,6 +63,7 @@ fn constants() -> Constants {
         .numbered("breaker_", breaker::State::NAMES)
         .numbered("step_", StepReason::NAMES)
         .value("LAST_TICKET", MAX_TICKET)
+        .value("STATUSES", format!("{{ '{}' }}", Status::NAMES.join("', '")))
         .rules(RULES);
     let all = totals::constants(outlook::constants(rules::constants(all)));
     visits::constants(joins::constants(all))
@@ -69,7 +71,7 @@ fn constants() -> Constants {
 
 /// One queue in the store. A clone is another handle.
 #[derive(Clone)]
-pub struct Queue(Arc<QueueInner>);
+pub struct Queue(Arc<QueueInner>, By);
 
 struct QueueInner {
     entity: Entity<Rules>,
@@ -87,10 +89,9 @@ impl Queue {
         lane_bound: usize,
         clock: Clock,
     ) -> Self {
-        Self(Arc::new(QueueInner {
-            lanes: visits::Lanes::start(store, name, &clock, lane_bound),
-            entity: Entity::new(store, name, clock, rules),
-        }))
+        let lanes = visits::Lanes::start(store, name, &clock, lane_bound);
+        let entity = Entity::new(store, name, clock, rules);
+        Self(Arc::new(QueueInner { entity, lanes }), By::default())
     }
 
     /// How many connections to the store there have been: after a new one it may have older data.

@@ -105,6 +105,7 @@ impl Queue {
         // A repeat would find the revision that the first call made.
         let repeat = if revision.is_some() { Repeat::Never } else { Repeat::IfUnknown };
         rules.push(revision.map(|revision| revision.to_string()).unwrap_or_default());
+        self.1.push_to(&mut rules);
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
@@ -117,7 +118,8 @@ impl Queue {
 
     /// Removes the place of a ticket and returns it; `None` when no place has it.
     pub async fn evict(&self, ticket: Ticket) -> Result<Option<PlaceRef>, Error> {
-        let args = self.entity().args().with(ticket);
+        let mut args = self.entity().args().with(ticket);
+        self.1.push_to(&mut args);
         let mut reply = self.entity().ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
         if reply.count()? == 0 {
             return Ok(None);
@@ -181,7 +183,8 @@ impl Queue {
     /// Removes all waiting and admitted visitors; tickets restart at 1, under a new epoch. Rules,
     /// overrides and the log of promotions stay.
     pub async fn reset(&self) -> Result<(), Error> {
-        let args = self.entity().args().with(new_epoch().as_slice());
+        let mut args = self.entity().args().with(new_epoch().as_slice());
+        self.1.push_to(&mut args);
         self.entity().ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
     }
 

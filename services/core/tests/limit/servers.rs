@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use anteroom_core::changes::By;
 use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
 use anteroom_core::store::{Config, Error};
 use anteroom_testkit::{Cluster, PATIENCE, Redis, SlotMove, until};
@@ -23,7 +24,7 @@ async fn journey(limits: &Limits, key: &str) {
     let all = || limits.check(Call::several(&checks, Some("b")).expect("a call"));
     assert!(matches!(all().await, Ok(Answer::Decided { allowed: false, .. })), "{key}");
     for (_, name) in Algorithm::ALL {
-        assert_eq!(limits.forget(name, key, None).await, Ok(true), "{name}");
+        assert_eq!(limits.forget(name, key, None, &By::default()).await, Ok(true), "{name}");
     }
     assert!(matches!(all().await, Ok(Answer::Decided { allowed: true, .. })), "{key}");
 }
@@ -101,7 +102,7 @@ async fn a_full_store_takes_nothing_and_says_so() {
         // What takes nothing is answered.
         let checked = ask(&limits, &Check { cost: 0, ..check }).await;
         assert_eq!(checked.remaining, 2, "{algorithm:?}");
-        assert_eq!(limits.forget("login", name, None).await, Ok(true));
+        assert_eq!(limits.forget("login", name, None, &By::default()).await, Ok(true));
         world.fill(false).await;
         assert_eq!(ask(&limits, &check).await.remaining, 2, "{algorithm:?}");
     }

@@ -11,7 +11,7 @@ use super::support::TimedStore;
 async fn a_script_without_rules_writes_nothing() {
     let world = TimedStore::new().await;
     let mut connection = world.redis.connection().await;
-    let needs_none = ["queue.seed_rules", "queue.apply_rules", "queue.purge"];
+    let needs_none = ["queue.seed_rules", "queue.apply_rules", "queue.purge", "queue.changes"];
     for script in Queue::scripts().iter().filter(|script| !needs_none.contains(&script.name)) {
         let keys = script.keys_of("q");
         let mut eval = redis::cmd("EVAL");

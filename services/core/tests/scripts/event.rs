@@ -31,6 +31,7 @@ async fn call_everything(store: &Store) {
     let rules = Rules { stock: Some(MANY), issue: Issue::Codes, ..Rules::default() };
     // The first application finds no rules, and seeds them.
     let event = Event::open(store, "e", rules.clone(), 1_000);
+    let event = event.by("ops");
     event.apply("visitor 0").await.expect("an application");
     event.apply_rules(&rules).await.expect("the rules are written");
     let visitors: Vec<_> = (0..MANY).map(|n| format!("visitor {n}")).collect();
@@ -50,6 +51,7 @@ async fn call_everything(store: &Store) {
     let second = &claimed.work[1].visitor_id;
     assert_eq!(event.retry_dead(&[second]).await, Ok(Retried { retried: 1, dead: 0 }));
     assert_eq!(event.give_up(second).await, Ok(false));
+    event.changes(None, 1).await.expect("a look");
     event.reclaim().await.expect("a tick");
     event.kick().await.expect("a kick");
     event.snapshot().await.expect("a snapshot");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anteroom_core::Kind as _;
+use anteroom_core::changes::By;
 use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Rule};
 use anteroom_core::store::Store;
 use futures_util::future::join_all;
@@ -46,8 +47,10 @@ async fn call_everything(store: &Store) {
     let calls =
         keys.iter().map(|key| Call::one(&check(key, Algorithm::Counter), None).expect("a call"));
     join_all(calls.map(|call| limits.check(call))).await;
+    let by = By::operator("ops");
     for (_, name) in Algorithm::ALL {
-        assert_eq!(limits.forget("login", name, Some("group")).await, Ok(true));
-        assert_eq!(limits.forget("login", name, Some("group")).await, Ok(false));
+        assert_eq!(limits.forget("login", name, Some("group"), &by).await, Ok(true));
+        assert_eq!(limits.forget("login", name, Some("group"), &by).await, Ok(false));
     }
+    limits.changes("login", None, 1).await.expect("a look");
 }

@@ -43,6 +43,7 @@ async fn call_everything(store: &Store) {
     pool.extend(one).await.expect("an extension");
     pool.settle(one, units(1)).await.expect("a settlement");
     pool.cancel(two).await.expect("a cancellation");
+    let pool = pool.by("ops");
     pool.fund(units(7), "f").await.expect("funds");
     pool.apply_rules(&rules).await.expect("the rules are written");
     pool.sweep().await.expect("a tick");
@@ -51,5 +52,6 @@ async fn call_everything(store: &Store) {
     for from in [LedgerFrom::After(0), LedgerFrom::Before(3)] {
         pool.ledger(from, 10).await.expect("a look");
     }
+    pool.changes(None, 1).await.expect("a look");
     pool.audit().await.expect("an audit");
 }

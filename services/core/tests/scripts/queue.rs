@@ -115,6 +115,7 @@ async fn call_everything(store: &Store) {
     queue.promote(&Health::default()).await.expect("a tick");
     queue.sweep().await.expect("a sweep");
     let overrides = [Override::Capacity(Some(3)), Override::Reason(None)];
+    let queue = queue.by("ops");
     queue.override_rules(&overrides, Some(2_000_000_000)).await.expect("an override");
     queue.snapshot().await.expect("a snapshot");
     queue.revocations(None).await.expect("a reading");
@@ -126,5 +127,7 @@ async fn call_everything(store: &Store) {
     queue.places(None, 0, 10).await.expect("a look");
     queue.evict(2).await.expect("an eviction");
     queue.reset().await.expect("a reset");
+    queue.changes(None, 1).await.expect("a look");
+    queue.changes(Some(7), 1).await.expect("a look");
     Queue::purge(store, "q").await.expect("a purge");
 }

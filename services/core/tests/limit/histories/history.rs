@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::changes::By;
 use anteroom_core::limit::{
     self, Algorithm, Answer, Call, CallError, Check, Limits, Outcome, Rule,
 };
@@ -93,7 +94,7 @@ impl History for LimitHistory<'_> {
             Step::Forget { limit, key, grouped } => {
                 let (limit, key) = (NAMES[limit], KEYS[key]);
                 let group = grouped.then_some(GROUP);
-                let returned = self.limits.forget(limit, key, group).await?;
+                let returned = self.limits.forget(limit, key, group, &By::default()).await?;
                 differ("forget", &returned, &self.model.forget(limit, group.unwrap_or(key), key))?;
             }
             Step::Alternate => std::mem::swap(&mut self.rules, &mut self.other),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::changes::By;
 use anteroom_core::limit::{Algorithm, Answer, Call, Check, Limits, Outcome};
 use anteroom_core::store::Error;
 use anteroom_testkit::{PATIENCE, until};
@@ -82,7 +83,7 @@ async fn promise_12_a_leap_of_the_stores_clock_makes_no_refusal_last_longer() {
         for leap in [-600, 600] {
             let limits = world.limits(0);
             let check = Check { group: Some(name), ..login(rule(algorithm, 5, 60), "ann", 1) };
-            limits.forget("login", "ann", Some(name)).await.expect("an answer");
+            limits.forget("login", "ann", Some(name), &By::default()).await.expect("an answer");
             is_repeated(&world, &limits, &check).await;
             let waits = ask(&limits, &check).await.retry_after;
             world.leap(leap);
@@ -105,7 +106,7 @@ async fn a_forgotten_key_is_free_at_once_here_and_within_a_second_elsewhere() {
         let check = login(rule(algorithm, 1, 3_600), name, 1);
         is_repeated(&world, &here, &check).await;
         assert!(refused(&elsewhere, &check).await);
-        assert_eq!(here.forget("login", name, None).await, Ok(true));
+        assert_eq!(here.forget("login", name, None, &By::default()).await, Ok(true));
         assert!(!refused(&here, &Check { cost: 0, ..check }).await, "{algorithm:?}");
         let step = Duration::from_millis(20);
         let passed = refuses_for(&world, &elsewhere, &check, step).await;

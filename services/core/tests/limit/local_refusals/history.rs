@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use anteroom_core::changes::By;
 use anteroom_core::limit::{Check, Checked, Limits, Outcome, Rule};
 use anteroom_testkit::history::{History, Outcome as Held, differ};
 use anteroom_testkit::model::limit as model;
@@ -133,7 +134,7 @@ impl History for LocalHistory<'_> {
             }
             Step::Forget { process, limit, key } => {
                 let limits = &self.processes[process].limits;
-                limits.forget(NAMES[limit], KEYS[key], None).await?;
+                limits.forget(NAMES[limit], KEYS[key], None, &By::default()).await?;
                 self.model.forget(NAMES[limit], KEYS[key], KEYS[key]);
                 self.processes[process].known = Default::default();
                 if let Some(known) = &mut self.processes[1 - process].known[limit][key] {
