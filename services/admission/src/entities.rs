@@ -11,7 +11,8 @@ use anteroom_authorize::problem::retry::PendingRetries;
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::{Config, Declared, Section};
 use anteroom_core::Kind as _;
-use anteroom_core::store::Store;
+use anteroom_core::changes::Changes;
+use anteroom_core::store::{Error, Store};
 use anteroom_runtime::Families;
 use prometheus::Registry;
 use utoipa::openapi::schema::ObjectBuilder;
@@ -52,6 +53,17 @@ pub trait Entity: Sized + Send + Sync + 'static {
 
     /// Starts what runs beside the requests.
     fn spawn(_tasks: &Tasks<'_>) {}
+
+    /// What operators changed of it, newest first: at most `limit` changes with ids below `before`,
+    /// if that is given. Of some kinds they change nothing.
+    fn changes(
+        &self,
+        _app: &App,
+        _before: Option<u64>,
+        _limit: u64,
+    ) -> impl Future<Output = Result<Changes, Error>> + Send {
+        std::future::ready(Ok(Changes::default()))
+    }
 }
 
 /// The calls of a kind over HTTP.

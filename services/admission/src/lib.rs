@@ -8,6 +8,7 @@
 mod app;
 mod breaker;
 mod callers;
+mod changes;
 mod console;
 mod entities;
 mod event;

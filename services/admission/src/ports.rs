@@ -18,6 +18,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::changes;
 use crate::console;
 use crate::entities::{Routes as _, Served};
 use crate::http::audit::Audit;
@@ -77,6 +78,9 @@ pub fn service(app: &Arc<App>) -> PortService {
         document::require_key(console.get_openapi_mut());
         routes.all = routes.all.merge(console);
     }
+    let mut of_any_kind = changes::service(&audit);
+    document::require_key(of_any_kind.get_openapi_mut());
+    routes.all = routes.all.merge(of_any_kind);
     port(app, false, routes.all, &routes.hot)
 }
 

@@ -27,6 +27,7 @@ async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
         ("GET", format!("{ADMIN}/places/1"), Value::Null),
         ("DELETE", format!("{ADMIN}/places/1"), Value::Null),
         ("DELETE", ADMIN.to_owned(), Value::Null),
+        ("GET", "/v1/admin/changes?entity=queues:shop".to_owned(), Value::Null),
     ];
     let before = world.redis.evalsha_calls().await;
     for (method, path, body) in calls {
@@ -38,7 +39,7 @@ async fn promise_6_without_a_key_that_may_nothing_is_seen_or_done() {
         assert_eq!(code("ark1.forged").await, (401, "key_invalid".into()), "{method} {path}");
         assert_eq!(code("art1.token").await, (401, "key_invalid".into()), "{method} {path}");
         assert_eq!(code(NARROW).await, (403, "key_forbidden".into()), "{method} {path}");
-        if path.starts_with(ADMIN) {
+        if path.starts_with("/v1/admin/") {
             assert_eq!(code(BACKEND).await, (403, "key_forbidden".into()), "{method} {path}");
         }
         let elsewhere = path.replace("shop", "nowhere");
@@ -140,6 +141,7 @@ async fn bad_input_is_named_and_changes_nothing() {
         ("POST", &format!("{SHOP}/places/x/renew"), Value::Null, 400, "place must be"),
         ("PUT", ADMIN, Value::Null, 405, ""),
         ("GET", "/v1/admin", Value::Null, 404, ""),
+        ("GET", "/v1/admin/changes", Value::Null, 400, "entity must be SECTION:NAME"),
     ] {
         let call = format!("{method} {path} {body}");
         let (given, problem) = world.call(OPERATOR, method, path, body).await;

@@ -6,11 +6,13 @@ use anteroom_authorize::latest::Latest;
 use anteroom_authorize::problem::Code;
 use anteroom_authorize::snapshots::Snapshots;
 use anteroom_config::EventConfig;
+use anteroom_core::changes::Changes;
 use anteroom_core::event::{Event, Snapshot};
 use anteroom_core::store::Error;
 
 use super::early::EarlyVisitors;
 use super::metrics::{EventFamilies, EventMetrics};
+use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served};
 use crate::tasks::Tasks;
 
@@ -58,6 +60,10 @@ impl Entity for EventState {
             early: Arc::default(),
             latest: Arc::default(),
         }
+    }
+
+    async fn changes(&self, _app: &App, before: Option<u64>, limit: u64) -> Result<Changes, Error> {
+        self.event.changes(before, limit).await
     }
 
     fn spawn(tasks: &Tasks<'_>) {

@@ -23,6 +23,7 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
+use http::Uri;
 use http::request::Parts;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -40,9 +41,6 @@ const MOST_KEYS: usize = 65_536;
 /// The name of such a caller in a line.
 const UNKNOWN_KEY: &str = "(unknown)";
 
-/// The kind and the name of what a path is about.
-type Subject = fn(&str) -> Option<(&'static str, &str)>;
-
 /// Writes the lines.
 #[derive(Clone, Debug)]
 pub struct Audit {
@@ -55,6 +53,15 @@ pub struct Audit {
 /// Is cancelled when the caller hangs up: for work that only this caller needs.
 #[derive(Clone, Debug)]
 pub struct CallerGone(pub CancellationToken);
+
+/// The entity that a call is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// Its own name.
+    pub name: String,
+}
 
 /// What is known of a call so far.
 #[derive(Clone, Debug, Default)]
@@ -81,26 +88,31 @@ impl Audit {
         operation: &'static str,
         route: UtoipaMethodRouter<Arc<App>>,
     ) -> UtoipaMethodRouter<Arc<App>> {
-        self.layer(operation, route, |path| Some((T::Kind::NAME, name_in::<T>(path)?)))
+        self.about(operation, subject_in_path::<T>, route)
     }
 
-    /// A route whose calls are of this operation, about no entity of the path.
+    /// A route whose calls are of this operation, about no entity.
     pub fn around_any(
         &self,
         operation: &'static str,
         route: UtoipaMethodRouter<Arc<App>>,
     ) -> UtoipaMethodRouter<Arc<App>> {
-        self.layer(operation, route, |_| None)
+        self.about(operation, |_| None, route)
     }
 
-    fn layer(
+    /// A route whose calls are of this operation, about the entity that `subject` finds in their
+    /// address.
+    pub fn about(
         &self,
         operation: &'static str,
+        subject: fn(&Uri) -> Option<Subject>,
         route: UtoipaMethodRouter<Arc<App>>,
-        subject: Subject,
     ) -> UtoipaMethodRouter<Arc<App>> {
         let audit = self.clone();
-        let answer = move |request, next| audit.clone().answer(operation, subject, request, next);
+        let answer = move |request: Request, next| {
+            let subject = subject(request.uri());
+            audit.clone().answer(operation, subject, request, next)
+        };
         route.layer(from_fn(answer))
     }
 
@@ -109,7 +121,7 @@ impl Audit {
     async fn answer(
         self,
         operation: &'static str,
-        subject: Subject,
+        subject: Option<Subject>,
         mut request: Request,
         next: Next,
     ) -> Response {
@@ -118,12 +130,10 @@ impl Audit {
         let gone = CancellationToken::new();
         request.extensions_mut().insert(CallerGone(gone.clone()));
         let _gone = gone.drop_guard();
-        let subject = subject(request.uri().path()).filter(|(_, name)| is_name(name));
-        let subject = subject.map(|(kind, name)| (kind, name.to_owned()));
         let call = async move {
             let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
             let answer = answer.unwrap_or_else(|panic| Problem::panicked(&*panic).into_response());
-            self.write(operation, subject, &entry, &answer);
+            self.write(operation, subject.as_ref(), &entry, &answer);
             answer
         };
         let answer = tokio::spawn(call.in_current_span()).await;
@@ -135,12 +145,13 @@ impl Audit {
     fn write(
         &self,
         operation: &'static str,
-        subject: Option<(&'static str, String)>,
+        subject: Option<&Subject>,
         entry: &AuditEntry,
         answer: &Response,
     ) {
         // The name is in a field of its kind.
-        let name_of = |kind| subject.as_ref().filter(|(of, _)| *of == kind).map(|(_, name)| name);
+        let of_kind = |kind: &str| subject.filter(|subject| subject.kind == kind);
+        let name_of = |kind: &str| of_kind(kind).map(|subject| &*subject.name);
         let Noted { key, ticket, before, after } = &*entry.noted();
         let code = answer.extensions().get::<Code>();
         let is_bounded = code.is_some_and(|code| !may_have_changed(*code));
@@ -164,6 +175,12 @@ impl Audit {
         }
         kinds!(write_line! {});
     }
+}
+
+/// The entity of this kind that a path names.
+fn subject_in_path<T: Entity>(uri: &Uri) -> Option<Subject> {
+    let name = name_in::<T>(uri.path()).filter(|name| is_name(name))?;
+    Some(Subject { kind: T::Kind::NAME, name: name.to_owned() })
 }
 
 /// Whether a call that ended with this code may have had its effect: its line is never left out.

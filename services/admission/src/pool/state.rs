@@ -7,6 +7,7 @@ use anteroom_authorize::problem::retry::PendingRetries;
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_authorize::snapshots::Snapshots;
 use anteroom_config::PoolConfig;
+use anteroom_core::changes::Changes;
 use anteroom_core::pool::{Answer, Pool, Refusal, Snapshot};
 use anteroom_core::store::Error;
 use anteroom_runtime::SnapshotGauges;
@@ -15,6 +16,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::metrics::PoolFamilies;
 use super::problems;
+use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served};
 use crate::tasks::Tasks;
 
@@ -117,6 +119,10 @@ impl Entity for PoolState {
             latest: Arc::default(),
             gauges: families.gauges.clone(),
         }
+    }
+
+    async fn changes(&self, _app: &App, before: Option<u64>, limit: u64) -> Result<Changes, Error> {
+        self.pool.changes(before, limit).await
     }
 
     fn spawn(tasks: &Tasks<'_>) {

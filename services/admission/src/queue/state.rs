@@ -6,8 +6,11 @@ use anteroom_authorize::queue::metrics::QueueFamilies;
 use anteroom_authorize::queue::state::{QueueContext, QueueState};
 use anteroom_authorize::queue::{line::Sketches, refresh, revocations::Revoked};
 use anteroom_config::QueueConfig;
+use anteroom_core::changes::Changes;
 use anteroom_core::queue::Queue;
+use anteroom_core::store::Error;
 
+use crate::app::App;
 use crate::entities::{Entity, EntityContext, Served};
 use crate::tasks::Tasks;
 
@@ -32,6 +35,10 @@ impl Entity for QueueState {
         let cookies = Cookies::of(&whole.admission);
         let of = QueueContext { name, config, cookies, families, store, lane_bound, retries };
         Self::new(of, before)
+    }
+
+    async fn changes(&self, _app: &App, before: Option<u64>, limit: u64) -> Result<Changes, Error> {
+        self.queue.changes(before, limit).await
     }
 
     fn spawn(tasks: &Tasks<'_>) {

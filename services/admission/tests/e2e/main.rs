@@ -5,6 +5,7 @@ mod admin;
 mod answer;
 mod bad_input;
 mod board;
+mod changes;
 mod console;
 mod contract;
 mod drain;

@@ -109,3 +109,49 @@ async fn the_revision_of_an_answer_is_that_of_its_own_change() {
     let (status, _, body) = direct.change(&read, 40).await;
     assert_eq!((status, &body["current"]["rules"]["capacity"]), (412, &json!(30)), "{body}");
 }
+
+/// Redis makes each change, its reply is lost, and the call is sent once more.
+#[tokio::test]
+async fn promise_11_a_change_whose_reply_was_lost_has_one_entry() {
+    let entities = "[events.coupon]\nstock = 3\n[pools.reward]\n[limits.login]\nlimit = 5\n";
+    let linked = Linked::patient(&format!("{QUEUE}{entities}"), &PATIENT).await;
+    let operator = Operator::at(&linked.admission);
+    read_by(&operator).await;
+    let base = linked.admission.url("service");
+    let post = async |path: &str, body: Value| {
+        client().post(format!("{base}{path}")).json(&body).send().await.expect("an answer")
+    };
+    for visitor in ["ann", "ben"] {
+        post("/v1/queues/concert/tokens", json!({ "visitor_id": visitor })).await;
+    }
+    post("/v1/limits/login/check", json!({ "key": "ann" })).await;
+    let add = json!({ "add": 1, "operation_id": "a" });
+    let funds = json!({ "amount": 1, "operation_id": "a" });
+    // Of the calls to Redis only that of a change has the name of the key.
+    let by = b"(no keys configured)";
+    for (method, path, body, operation) in [
+        ("PATCH", "queues/concert", json!({ "capacity": 20 }), "queue.override_rules"),
+        ("DELETE", "queues/concert/places/2", Value::Null, "queue.evict"),
+        ("POST", "queues/concert/reset", Value::Null, "queue.reset"),
+        ("POST", "events/coupon/stock", add, "event.add_stock"),
+        ("POST", "pools/reward/funds", funds, "pool.fund"),
+        ("POST", "limits/login/forget", json!({ "key": "ann" }), "limit.forget"),
+    ] {
+        let cuts = linked.link().cuts();
+        linked.link().cut_reply_to(by);
+        let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
+        let call = client().request(method, format!("{base}/v1/admin/{path}"));
+        let call = if body.is_null() { call } else { call.json(&body) };
+        let status = call.send().await.expect("an answer").status();
+        assert!(status.is_success(), "{operation}: {status}");
+        assert_eq!(linked.link().cuts(), cuts + 1, "{operation}");
+        let mut of = path.splitn(3, '/');
+        let (section, name) = (of.next().expect("one"), of.next().expect("a name"));
+        let log = format!("{base}/v1/admin/changes?entity={section}:{name}");
+        let log: Value = client().get(log).send().await.expect("one").json().await.expect("JSON");
+        let changes = log["changes"].as_array().expect("a list");
+        let found = changes.iter().filter(|change| change["operation"] == operation).count();
+        assert_eq!((found, &changes[0]["operation"]), (1, &json!(operation)), "{log}");
+        assert_eq!(changes[0]["key"], "(no keys configured)");
+    }
+}

@@ -106,9 +106,8 @@ impl<'a> AdminView<'a> {
 
     /// A snapshot of this age.
     pub fn aged(queue: &'a str, snapshot: &'a Snapshot, age: Duration) -> Self {
-        let overrides = snapshot.overridden.iter().filter_map(|Overridden { rule, until }| {
-            let value = rule.value().and_then(field::shown)?;
-            Some((field::name(rule.rule()), OverrideView { value, until: until.and_then(moment) }))
+        let overrides = snapshot.overridden.iter().filter_map(|overridden| {
+            Some((field::name(overridden.rule.rule()), OverrideView::of(overridden)?))
         });
         Self {
             public: QueueView::new(queue, snapshot, age),
@@ -130,6 +129,14 @@ impl<'a> AdminView<'a> {
             "opens_at": public.opens_at, "closes_at": public.closes_at, "rules": self.rules,
             "overrides": self.overrides,
         })
+    }
+}
+
+impl OverrideView {
+    /// An override; `None` for a moment that RFC 3339 cannot write.
+    pub fn of(Overridden { rule, until }: &Overridden) -> Option<Self> {
+        let value = rule.value().and_then(field::shown)?;
+        Some(Self { value, until: until.and_then(moment) })
     }
 }
 

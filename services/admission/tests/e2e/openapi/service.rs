@@ -99,6 +99,19 @@ async fn the_service_port_answers_as_documented() {
     client.call("DELETE", SESSION, &[], viewer).await.is(204);
 
     live(&client).await;
+    let log = "/v1/admin/changes";
+    for (query, status) in [
+        ("entity=queues:concert", 200),
+        ("entity=queues:concert&limit=1&before=9007199254740991", 200),
+        ("entity=targets:shop", 200),
+        ("entity=queues:none", 404),
+        ("entity=concert", 400),
+        ("", 400),
+    ] {
+        let page = room.call("service", Method::GET, &format!("{log}?{query}"));
+        client.book.note("GET", log, page.key(SCREEN).send().await.is(status));
+    }
+
     limits::all(&client).await;
     targets::all(&client).await;
     events::all(&client).await;

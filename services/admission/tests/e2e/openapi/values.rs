@@ -102,6 +102,35 @@ async fn tickets_and_pages_of_places_keep_to_their_rules() {
 }
 
 #[tokio::test]
+async fn pages_of_changes_keep_to_their_rules() {
+    let room = Room::with_keys("documented").await;
+    let service = Book::of(&room, "service").await;
+    let path = "/v1/admin/changes";
+    for (name, value, good) in [
+        ("entity", json!("queues:documented"), true),
+        ("entity", json!("limits:documented-login"), true),
+        ("entity", json!("documented"), false),
+        ("entity", json!("queue:documented"), false),
+        ("entity", json!("queues:Documented"), false),
+        ("before", json!(1), true),
+        ("before", json!((1_u64 << 53) - 1), true),
+        ("before", json!(0), false),
+        ("before", json!(1_u64 << 53), false),
+        ("limit", json!(1), true),
+        ("limit", json!(200), true),
+        ("limit", json!(0), false),
+        ("limit", json!(201), false),
+    ] {
+        let allowed = service.allows_parameter("get", path, name, &value);
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let entity = if name == "entity" { "" } else { "entity=queues:documented&" };
+        let look = format!("{path}?{entity}{name}={text}");
+        let looked = room.call("service", Method::GET, &look).key(OPS).send().await.status;
+        assert_eq!((allowed, looked != 400), (good, good), "{name}={value}");
+    }
+}
+
+#[tokio::test]
 async fn a_reason_keeps_to_its_rule() {
     let room = Room::with_keys("documented").await;
     let service = Book::of(&room, "service").await;
