@@ -1,4 +1,9 @@
-//! The waiting page in a real Chromium, driven as visitors use it: `visits.mjs` has the visits.
+//! The waiting page and the console in a real Chromium, driven as visitors and operators use them:
+//! `visits.mjs` has the visits, `console.mjs` the scenes of the console.
+
+mod console;
+#[path = "../support/key.rs"]
+mod key;
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -8,7 +13,7 @@ use anteroom_testkit::{Anteroom, Chromium, PATIENCE, Process, repository};
 
 /// Its folder has `node_modules`.
 static BROWSER: Kit = Kit {
-    of: "the waiting page in a browser",
+    of: "the pages in a browser",
     root: "services/admission/tests/browser",
     files: &["package.json", "package-lock.json", ".mjs"],
     cache: env!("CARGO_TARGET_TMPDIR"),
@@ -30,22 +35,38 @@ async fn visit(name: &[&str]) {
     play(&[&["visits.mjs"], name].concat(), ("CHROMIUM", executable(chromium.program()))).await;
 }
 
-/// Runs a script with a browser.
-async fn play(script: &[&str], (variable, browser): (&str, String)) {
-    let Some(folder) = Some(&BROWSER).filter(|_| has_node()).and_then(Kit::folder) else { return };
+/// Runs a script with a browser, in services of its own.
+async fn play(script: &[&str], browser: (&str, String)) {
+    let Some(mut node) = script_with(script, browser) else { return };
     let anteroom = Anteroom::start(ONE, &ENV).await;
     anteroom.scheduler.until_ready().await;
     anteroom.admission.until_ready().await;
+    with_addresses(&mut node, &anteroom);
+    finish(Process::start(node)).await;
+}
+
+/// A script with a browser, unless there is no driver.
+fn script_with(script: &[&str], (variable, browser): (&str, String)) -> Option<Command> {
+    let folder = Some(&BROWSER).filter(|_| has_node()).and_then(Kit::folder)?;
     let mut node = Command::new("node");
-    node.current_dir(folder).args(script).env(variable, browser).envs([
+    node.current_dir(folder).args(script).env(variable, browser);
+    Some(node)
+}
+
+/// Where the script finds the services, and the files of the repository.
+fn with_addresses(node: &mut Command, anteroom: &Anteroom) {
+    node.envs([
         ("PUBLIC", anteroom.admission.url("public")),
         ("SERVICE", anteroom.admission.url("service")),
         ("REPOSITORY", repository::root().display().to_string()),
     ]);
-    let mut visit = Process::start(node);
-    // A visit bounds its own steps: this ends one that hangs.
-    let status = visit.exit(20 * PATIENCE).await;
-    assert!(status.success(), "{}\n{}", visit.stdout(), visit.stderr());
+}
+
+/// Waits for the end of a script: it bounds its own steps, and this ends one that hangs.
+async fn finish(mut script: Process) {
+    let status = script.exit(20 * PATIENCE).await;
+    assert!(status.success(), "{}\n{}", script.stdout(), script.stderr());
+    print!("{}", script.stdout());
 }
 
 /// Whether Node is new enough for the driver.
@@ -151,10 +172,15 @@ async fn is_accessible_by_night() {
 
 #[test]
 fn every_visit_is_made() {
-    let file = repository::root().join(BROWSER.root).join("visits.mjs");
-    let text = std::fs::read_to_string(file).expect("the visits");
-    let visits = text.lines().filter_map(|line| line.strip_prefix("  async "));
-    for name in visits.filter_map(|line| line.split('(').next()) {
-        assert!(include_str!("main.rs").contains(&format!("visit(&[\"{name}\"")), "{name}");
+    are_made("visits.mjs", include_str!("main.rs"), "visit");
+}
+
+/// Each function of a script is run by a test.
+fn are_made(script: &str, tests: &str, call: &str) {
+    let file = repository::root().join(BROWSER.root).join(script);
+    let text = std::fs::read_to_string(file).expect("a script");
+    let functions = text.lines().filter_map(|line| line.strip_prefix("  async "));
+    for name in functions.filter_map(|line| line.split('(').next()) {
+        assert!(tests.contains(&format!("{call}(&[\"{name}\"")), "{name}");
     }
 }

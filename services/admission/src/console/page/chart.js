@@ -93,7 +93,7 @@ export const Chart = memo(({ title, points, series, format, isDuration, least = 
   };
   const step = [60_000, 300_000].find((ms) => (end - start) / ms <= 6) ?? 300_000;
   const ticks = [];
-  for (let at = Math.ceil(start / step) * step; count > 1 && at <= end; at += step) ticks.push(at);
+  for (let at = Math.ceil(start / step) * step; at <= end; at += step) ticks.push(at);
 
   return html`<figure class="chart">
     <figcaption><span id=${id}>${title}</span>
@@ -104,7 +104,7 @@ export const Chart = memo(({ title, points, series, format, isDuration, least = 
     <div ref=${frame} class="frame" role="slider" tabindex="0" aria-labelledby=${id} aria-valuemin="0" aria-valuemax=${Math.max(0, count - 1)}
         aria-valuenow=${Math.max(0, shown)} aria-valuetext=${text} onKeyDown=${move} onBlur=${() => setCursor(null)}
         onPointerMove=${point} onPointerLeave=${() => setCursor(null)}>
-      ${width > 0 && html`<svg width=${width} height=${HEIGHT} aria-hidden="true">
+      ${width > 0 && count > 1 && html`<svg width=${width} height=${HEIGHT} aria-hidden="true">
         ${[0, top / 2, top].map((value) => html`<g class="grid">
           <line x1=${MARGIN.left} x2=${width - MARGIN.right} y1=${y(value)} y2=${y(value)} />
           <text x=${MARGIN.left - 6} y=${y(value) + 3.5} text-anchor="end">${isDuration ? axisDuration(value) : format(value)}</text></g>`)}
@@ -113,7 +113,7 @@ export const Chart = memo(({ title, points, series, format, isDuration, least = 
           return place > MARGIN.left + 14 && place < width - 18
             && html`<text x=${place} y=${HEIGHT - 4} text-anchor="middle">${axisTime(at)}</text>`;
         })}
-        ${series.map(({ tone }, at) => html`<path class="line ${tone}" d=${count > 1 ? line(values[at], x, y, isGap) : ''} />`)}
+        ${series.map(({ tone }, at) => html`<path class="line ${tone}" d=${line(values[at], x, y, isGap)} />`)}
         ${cursor !== null && shown >= 0 && html`<line class="cursor" x1=${x(shown)} x2=${x(shown)} y1=${MARGIN.top} y2=${HEIGHT - MARGIN.bottom} />
           ${series.map(({ tone }, at) => typeof values[at][shown] === 'number'
             && html`<circle class=${tone} cx=${x(shown)} cy=${y(values[at][shown])} r="3.5" />`)}`}

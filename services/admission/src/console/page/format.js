@@ -28,6 +28,7 @@ export function counted(value, one, many = `${one}s`) {
 /** A duration in milliseconds, in at most two units. */
 export function duration(value) {
   return known(value, (ms) => {
+    if (ms === 0) return '0 s';
     if (ms < 1000) return `${whole.format(ms)} ms`;
     if (ms < 10_000 && ms % 1000 >= 50) return `${fraction.format(ms / 1000)} s`;
     const seconds = Math.round(ms / 1000);

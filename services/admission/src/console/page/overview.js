@@ -122,7 +122,7 @@ function Group({ group, entities, targets, filter }) {
 function Totals({ queues }) {
   const all = Object.values(queues ?? {});
   if (all.length < 2) return null;
-  const sum = (field) => all.reduce((total, queue) => total + (queue[field] ?? 0), 0);
+  const sum = (field) => all.reduce((total, queue) => (queue[field] === undefined ? total : (total ?? 0) + queue[field]), undefined);
   return html`<dl class="totals">
     <${Stat} label="Waiting" value=${count(sum('depth'))} />
     <${Stat} label="Ready" value=${count(sum('ready'))} />

@@ -1,0 +1,459 @@
+// One scene of the operator console in Chromium: node console.mjs NAME [THEME]. What fails throws.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+
+const { PUBLIC, SERVICE, CHROMIUM, CONFIG, KEYS, REPOSITORY, UPDATE_DOCS, WEBHOOK_PORT } = process.env;
+const keys = KEYS ? JSON.parse(KEYS) : {};
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const [name, theme] = process.argv.slice(2);
+// Wide, for a machine that has much else to do.
+const timeout = 180_000;
+const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout });
+
+// A browser of its own. What its pages complain of is kept.
+async function desk(options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-GB', timezoneId: 'Asia/Seoul', ...options });
+  context.setDefaultTimeout(timeout);
+  const complaints = [];
+  context.on('page', (page) => {
+    // A refused call is in the console by itself; a file or a frame that the policy blocks is a fault.
+    page.on('console', (message) => message.type() === 'error' && !message.text().startsWith('Failed to load resource') && complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(String(error)));
+  });
+  return { context, complaints };
+}
+async function signIn(page, key) {
+  await page.fill('input[type="password"]', key);
+  await page.keyboard.press('Enter');
+}
+// An operator at a view of the console.
+async function operator(view = '#/', { key = keys.ops, ...options } = {}) {
+  const { context, complaints } = await desk(options);
+  const page = await context.newPage();
+  await page.goto(`${SERVICE}/console${view}`);
+  if (key) await signIn(page, key);
+  await page.waitForSelector('.pulse.good');
+  return { page, context, complaints };
+}
+const call = async (method, path, body, key = keys.ops) => {
+  const headers = { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : {}) };
+  const answer = await fetch(SERVICE + path, { method, headers, body: body && JSON.stringify(body) });
+  assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${await answer.clone().text()}`);
+  return answer.status === 204 || answer.status === 202 ? null : answer.json();
+};
+const join = (visitor, queue = 'concert') => call('POST', `/v1/queues/${queue}/tokens`, { visitor_id: visitor }, keys.shop);
+// Visitors join, some at a time.
+async function rush(number, queue) {
+  let next = 0;
+  const lane = async () => {
+    while (next < number) {
+      next += 1;
+      await join(`visitor-${next}`, queue);
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, lane));
+}
+const open = (page, label) => page.getByRole('button', { name: label, exact: true }).click();
+const dialog = (page) => page.locator('dialog');
+const submit = (page, label) => dialog(page).getByRole('button', { name: label, exact: true }).click();
+const announces = (page, text) => page.locator('.notices', { hasText: text }).waitFor();
+const stat = (scope, label) => scope.locator('.stat', { has: scope.page().locator('dt', { hasText: new RegExp(`^${label}$`) }) }).locator('dd');
+const shows = (locator, text) => locator.filter({ hasText: text }).first().waitFor();
+const rule = (page, label) => page.locator('.rule', { hasText: label }).first();
+// The address of each view, with an entity of each kind.
+const VIEWS = ['#/', '#/queues/concert', '#/targets/payments', '#/events/voucher', '#/pools/reward', '#/limits/login', '#/queues/none'];
+
+const scenes = {
+  // A wrong key, a backend's, an operator's; then 2 000 visitors join while the page is open.
+  async signs_in_and_watches_a_rush() {
+    const { context, complaints } = await desk();
+    const page = await context.newPage();
+    await page.goto(`${SERVICE}/console`);
+    await signIn(page, 'ark1.wrong');
+    await shows(page.locator('.problem'), 'key_invalid');
+    await signIn(page, keys.shop);
+    await shows(page.locator('.problem'), 'key_forbidden');
+    await signIn(page, keys.ops);
+    await page.waitForSelector('.pulse.good');
+    assert.equal(await page.evaluate(() => JSON.stringify([Object.keys(localStorage), document.cookie])), '[[],""]');
+    const card = page.locator('.card', { hasText: 'concert' });
+    const waiting = stat(card, 'Waiting');
+    await shows(waiting, /^0$/);
+    const joins = rush(2000);
+    await page.waitForFunction(() => /^[1-9]/.test(document.querySelector('.stat.large dd').textContent));
+    await joins;
+    await shows(waiting, '1,998');
+    await shows(stat(card, 'Ready'), /^2$/);
+    await card.getByRole('link', { name: 'concert' }).click();
+    await page.waitForURL(/#\/queues\/concert$/);
+    await page.locator('.chart .line').first().waitFor({ state: 'attached' });
+    await shows(page.locator('tbody th'), /^3$/);
+    await open(page, 'Sign out');
+    await page.waitForSelector('input[type="password"]');
+    await page.reload();
+    await page.waitForSelector('input[type="password"]');
+    assert.deepEqual(complaints, []);
+  },
+
+  // A pause with a reason; the waiting page of a visitor shows it. What is typed is never markup.
+  async pauses_a_queue() {
+    await rush(3);
+    const { context } = await desk({ viewport: { width: 390, height: 844 } });
+    const visitor = await context.newPage();
+    await visitor.goto(`${PUBLIC}/queues/concert`);
+    await visitor.waitForSelector('#room[data-view="waiting"]');
+    const { page, complaints } = await operator('#/queues/concert');
+    const reason = 'Back at 14:30 <b>sharp</b> & fresh';
+    await open(page, 'Pause …');
+    await dialog(page).getByLabel('Reason (optional)').fill(reason);
+    await dialog(page).getByLabel('End').selectOption('10');
+    await shows(page.frameLocator('iframe').locator('#reason'), reason);
+    await submit(page, 'Pause');
+    await announces(page, 'concert is paused');
+    await shows(page.locator('.view-head .badge'), 'Paused');
+    await shows(page.locator('.summary .reason'), reason);
+    await visitor.waitForSelector('#room[data-view="paused"]');
+    assert.match(await visitor.innerText('#reason'), /<b>sharp<\/b>/);
+    await shows(page.locator('tbody tr'), reason);
+    await open(page, 'Resume');
+    await submit(page, 'Remove');
+    await shows(page.locator('.view-head .badge'), 'Open');
+    await visitor.waitForSelector('#room[data-view="waiting"]');
+    assert.deepEqual(complaints, []);
+  },
+
+  // Two operators change the capacity at the same time: the second sees both values, and decides.
+  async changes_the_capacity_in_conflict() {
+    const [first, second] = [await operator('#/queues/concert'), await operator('#/queues/concert')];
+    const change = async ({ page }, value) => {
+      await rule(page, 'Capacity').getByRole('button', { name: 'Change capacity' }).click();
+      await dialog(page).getByText('In force: 2').waitFor();
+      await dialog(page).getByLabel('New value').fill(String(value));
+    };
+    await change(first, 7);
+    await change(second, 9);
+    await submit(second.page, 'Change');
+    await announces(second.page, 'Capacity of concert is 9.');
+    await submit(first.page, 'Change');
+    const row = first.page.locator('.conflict tbody tr');
+    assert.deepEqual(await row.locator('th, td').allInnerTexts(), ['Capacity', '2', '9', '7']);
+    assert.equal((await call('GET', '/v1/admin/queues/concert')).rules.capacity, 9);
+    await submit(first.page, 'Apply mine');
+    await announces(first.page, 'Capacity of concert is 7.');
+    for (const { page } of [first, second]) await shows(rule(page, 'Capacity').locator('.value'), /^7$/);
+    await shows(rule(second.page, 'Capacity').locator('.origin'), 'ops');
+    await shows(second.page.locator('.differences'), 'Capacity 9 → 7');
+    // A value that the service refuses: the field shows why.
+    await rule(first.page, 'Capacity').getByRole('button', { name: 'Change capacity' }).click();
+    await dialog(first.page).getByLabel('New value').fill('0');
+    await submit(first.page, 'Change');
+    await shows(dialog(first.page).locator('.field.wrong'), 'capacity');
+    await first.page.keyboard.press('Escape');
+    await open(first.page, 'Remove override: Capacity');
+    await submit(first.page, 'Remove');
+    await shows(rule(first.page, 'Capacity').locator('.value'), /^2$/);
+    assert.deepEqual([...first.complaints, ...second.complaints], []);
+  },
+
+  async finds_and_evicts_a_visitor() {
+    await rush(30);
+    const wanted = await join('<img src=x onerror=alert(1)>');
+    const { page, complaints } = await operator('#/queues/concert');
+    await page.getByLabel('By').selectOption('visitor_id');
+    await page.getByLabel('Visitor id').fill('<img src=x onerror=alert(1)>');
+    await open(page, 'Find');
+    await shows(page.locator('.found'), String(wanted.ticket));
+    await page.locator('.found').getByRole('button').click();
+    await submit(page, 'Evict');
+    await announces(page, `ticket ${wanted.ticket} has ended`);
+    await shows(page.locator('.found'), 'evicted');
+    assert.equal((await call('GET', `/v1/admin/queues/concert/places/${wanted.ticket}`)).status, 'gone');
+    // From the line: the second page of it.
+    await open(page, 'Next');
+    await shows(page.locator('tbody th'), /^23$/);
+    await open(page, 'Evict ticket 23');
+    await submit(page, 'Evict');
+    await announces(page, 'ticket 23 has ended');
+    await page.getByLabel('Visitor id').fill('no such visitor');
+    await open(page, 'Find');
+    await page.locator('.problem').waitFor();
+    assert.deepEqual(complaints, []);
+  },
+
+  async resets_after_a_typed_confirmation() {
+    await rush(5);
+    const { page, complaints } = await operator('#/queues/concert');
+    await open(page, 'Reset …');
+    const button = dialog(page).getByRole('button', { name: 'Reset', exact: true });
+    await dialog(page).getByLabel('Type').fill('concer');
+    assert.ok(await button.isDisabled());
+    await dialog(page).getByLabel('Type').fill('concert');
+    await button.click();
+    await announces(page, 'concert is reset');
+    await shows(stat(page.locator('.tiles'), 'Last ticket'), /^0$/);
+    assert.deepEqual(complaints, []);
+  },
+
+  // The webhook refuses the applications; after it was repaired, they are retried.
+  async retries_dead_letters() {
+    let isRepaired = false;
+    const webhook = createServer((request, answer) => {
+      request.resume().on('end', () => answer.writeHead(isRepaired ? 200 : 422).end());
+    });
+    await new Promise((resolve) => webhook.listen(Number(WEBHOOK_PORT), '127.0.0.1', resolve));
+    const visitors = ['ada', 'grace', 'alan <i>t</i>'];
+    for (const visitor of visitors) await call('POST', '/v1/events/voucher/applications', { visitor_id: visitor }, keys.shop);
+    const { page, complaints } = await operator('#/');
+    await page.locator('.attention').getByRole('link', { name: 'voucher' }).click();
+    await shows(stat(page.locator('.tiles'), 'Dead letters'), /^3$/);
+    await open(page, 'Give up alan <i>t</i>');
+    await submit(page, 'Give up');
+    await announces(page, 'is given up');
+    isRepaired = true;
+    await open(page, 'Retry ada');
+    await submit(page, 'Retry');
+    await announces(page, 'ada is retried');
+    await shows(stat(page.locator('.tiles'), 'Issued'), /^1 /);
+    await open(page, 'Retry all');
+    await submit(page, 'Retry all');
+    await shows(stat(page.locator('.tiles'), 'Issued'), /^2 /);
+    await shows(stat(page.locator('.tiles'), 'Dead letters'), /^0$/);
+    await open(page, 'Add stock …');
+    await dialog(page).getByLabel('Amount').fill('80');
+    await submit(page, 'Add');
+    await announces(page, 'a stock of 100');
+    assert.equal((await call('GET', '/v1/events/voucher')).stock, 100);
+    webhook.close();
+    assert.deepEqual(complaints, []);
+  },
+
+  // A deposit whose answer is lost is retried under its name, and counts once.
+  async deposits_once() {
+    const { page, context, complaints } = await operator('#/pools/reward');
+    await context.route('**/funds', async (route) => {
+      await route.fetch();
+      await route.abort();
+    }, { times: 1 });
+    await open(page, 'Deposit …');
+    await dialog(page).getByLabel('Amount').fill('500');
+    await submit(page, 'Add');
+    await shows(dialog(page), 'does not answer');
+    await submit(page, 'Retry');
+    await announces(page, 'The balance of reward is 1,500.');
+    assert.equal((await call('GET', '/v1/pools/reward')).funded, 1500);
+    await shows(page.locator('tbody tr'), 'funded');
+    await open(page, 'Audit');
+    await submit(page, 'Audit');
+    await announces(page, 'The audit passes');
+    assert.deepEqual(complaints, []);
+  },
+
+  async looks_a_key_of_a_limit_up() {
+    for (let times = 0; times < 6; times += 1) {
+      await fetch(`${SERVICE}/v1/limits/login/check`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${keys.shop}` },
+        body: JSON.stringify({ key: 'ada' }) });
+    }
+    const { page, complaints } = await operator('#/limits/login');
+    await page.getByLabel('Key', { exact: true }).fill('ada');
+    await open(page, 'Look up');
+    await shows(page.locator('.found'), 'Refused');
+    await open(page, 'Forget this key …');
+    await submit(page, 'Forget');
+    await shows(page.locator('.found'), 'Allowed');
+    assert.deepEqual(complaints, []);
+  },
+
+  async a_viewer_has_no_levers() {
+    await rush(5);
+    const { page, complaints } = await operator('#/', { key: keys.screen });
+    await shows(page.locator('.top'), 'Read only');
+    for (const view of VIEWS) {
+      await page.evaluate((hash) => { location.hash = hash; }, view);
+      await page.locator('main h1').waitFor();
+      assert.equal(await page.locator('main [aria-haspopup="dialog"]').count(), 0, view);
+    }
+    await page.evaluate(() => { location.hash = '#/queues/concert'; });
+    await page.getByLabel('Ticket', { exact: true }).fill('3');
+    await open(page, 'Find');
+    await shows(page.locator('.found'), 'Waiting');
+    // What the page does not offer, the service refuses.
+    const status = await page.evaluate(async () => (await fetch('v1/admin/queues/concert', {
+      method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"state":"paused"}' })).status);
+    assert.equal(status, 403);
+    assert.deepEqual(complaints, []);
+  },
+
+  async a_key_with_scopes_sees_what_they_cover() {
+    const { page, complaints } = await operator('#/', { key: keys.narrow });
+    assert.deepEqual(await page.locator('.card h3').allInnerTexts(), ['concert']);
+    await page.evaluate(() => { location.hash = '#/pools/reward'; });
+    await shows(page.locator('main h1'), 'Not found');
+    await page.evaluate(() => { location.hash = '#/queues/concert'; });
+    await shows(page.locator('main'), 'Last 15 minutes');
+    assert.deepEqual(complaints, []);
+  },
+
+  // A key that is removed: the page asks for another one, and returns to its view.
+  async a_removed_key_ends_the_session() {
+    const { page, complaints } = await operator('#/queues/concert');
+    const file = readFileSync(CONFIG, 'utf8');
+    const removed = file.replace(/\[keys\.ops\][^[]*/, '');
+    assert.notEqual(removed, file);
+    const start = Date.now();
+    writeFileSync(CONFIG, removed);
+    await page.waitForSelector('input[type="password"]');
+    console.log(`the page asks to sign in ${Date.now() - start} ms after the key was removed`);
+    await shows(page.locator('.problem'), 'The session has ended');
+    await signIn(page, keys.screen);
+    await shows(page.locator('main h1'), 'concert');
+    assert.deepEqual(complaints, []);
+  },
+
+  // The test stops Redis and starts it, when this says so.
+  async redis_down_and_back() {
+    await rush(12);
+    const { page, complaints } = await operator('#/');
+    const waiting = stat(page.locator('.card', { hasText: 'concert' }), 'Waiting');
+    await shows(waiting, /^10$/);
+    console.log('stop Redis');
+    await shows(page.locator('.banner'), 'Redis is down');
+    await page.waitForSelector('main.stale');
+    assert.equal(await waiting.innerText(), '10', 'the last value stays');
+    console.log('start Redis');
+    await page.locator('.banner', { hasText: 'Redis is down' }).waitFor({ state: 'detached' });
+    await page.waitForSelector('main:not(.stale) .card');
+    assert.deepEqual(complaints, []);
+  },
+
+  async connection_lost_and_back() {
+    const { page, context, complaints } = await operator('#/');
+    await context.setOffline(true);
+    await shows(page.locator('.banner'), 'Connection lost, retrying');
+    await page.waitForSelector('main.stale');
+    await context.setOffline(false);
+    await page.waitForSelector('.pulse.good');
+    assert.deepEqual(complaints, []);
+  },
+
+  async without_keys() {
+    const { page, complaints } = await operator('#/', { key: null });
+    await shows(page.locator('.banner'), 'No API keys are configured');
+    await page.getByRole('link', { name: 'concert' }).click();
+    await open(page, 'Close …');
+    await submit(page, 'Close');
+    await shows(page.locator('.view-head .badge'), 'Closed');
+    assert.deepEqual(complaints, []);
+  },
+
+  // From the sign-in to a pause, without a pointer.
+  async with_the_keyboard_alone() {
+    const { page, complaints } = await operator('#/');
+    const tabTo = async (name) => {
+      for (let steps = 0; steps < 60; steps += 1) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate(() => document.activeElement.textContent.trim() || document.activeElement.name) === name) return;
+      }
+      assert.fail(`no way to ${name}`);
+    };
+    await tabTo('concert');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.activeElement.tagName === 'H1');
+    await tabTo('Pause …');
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    await page.keyboard.press('Escape');
+    await dialog(page).waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Pause …', 'the focus is back');
+    await page.keyboard.press('Enter');
+    await tabTo('Pause');
+    await page.keyboard.press('Enter');
+    await announces(page, 'concert is paused');
+    assert.deepEqual(complaints, []);
+  },
+
+  // Each view and each dialog in one theme, on a narrow phone, with forced colours and little motion.
+  async is_accessible() {
+    await rush(30);
+    await call('PATCH', '/v1/admin/queues/concert', { state: 'paused', reason: 'We are back soon.', capacity: 3 });
+    const { page, complaints } = await operator('#/', { viewport: { width: 320, height: 700 }, colorScheme: theme, reducedMotion: 'reduce', bypassCSP: true });
+    await page.evaluate(axe);
+    const check = async (what) => {
+      const { violations } = await page.evaluate(() => window.axe.run());
+      assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), [], `${what} ${theme}`);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 320, `${what}: ${width} px wide`);
+    };
+    for (const view of VIEWS) {
+      await page.evaluate((hash) => { location.hash = hash; }, view);
+      await page.locator('main h1').waitFor();
+      await page.waitForLoadState('networkidle').catch(() => {});
+      for (const details of await page.locator('details').all()) await details.evaluate((it) => { it.open = true; });
+      await check(view);
+      await page.emulateMedia({ forcedColors: 'active' });
+      await check(`${view}, forced colours`);
+      await page.emulateMedia({ forcedColors: 'none' });
+      for (const lever of await page.locator('main [aria-haspopup="dialog"]').all()) {
+        const label = await lever.innerText();
+        await lever.click();
+        await dialog(page).locator('h2').waitFor();
+        await check(`${view}, ${label}`);
+        await page.keyboard.press('Escape');
+        await dialog(page).waitFor({ state: 'detached' });
+      }
+    }
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForSelector('input[type="password"]');
+    await check('sign in');
+    assert.deepEqual(complaints, []);
+  },
+
+  // Reports how long scripts run while all cards change each second.
+  async shows_two_hundred_queues() {
+    const { page, context, complaints } = await operator('#/');
+    await page.waitForFunction(() => document.querySelectorAll('.cards.queues .card').length >= 200);
+    const session = await context.newCDPSession(page);
+    await session.send('Performance.enable');
+    const measure = async () => {
+      const { metrics } = await session.send('Performance.getMetrics');
+      return Object.fromEntries(metrics.map(({ name: metric, value }) => [metric, value]));
+    };
+    await page.waitForTimeout(3000);
+    const before = await measure();
+    await page.waitForTimeout(15_000);
+    const after = await measure();
+    const perSecond = (metric) => (1000 * (after[metric] - before[metric])) / (after.Timestamp - before.Timestamp);
+    console.log(`200 queues: ${perSecond('ScriptDuration').toFixed(1)} ms of script a second, ${perSecond('TaskDuration').toFixed(1)} ms of all tasks`);
+    await page.getByLabel('Filter by name or state').fill('queue-117');
+    await page.waitForFunction(() => document.querySelectorAll('.card').length === 1);
+    assert.deepEqual(complaints, []);
+  },
+
+  // The pictures of the documentation.
+  async pictures() {
+    await rush(1400);
+    const { page } = await operator('#/', { viewport: { width: 1200, height: 800 }, colorScheme: 'light' });
+    await call('PATCH', '/v1/admin/queues/concert', { capacity: 60 });
+    await rush(900, 'sneaker-drop');
+    const take = async (picture) => {
+      const image = await page.screenshot();
+      assert.ok(image.length > 20_000, picture);
+      if (UPDATE_DOCS) writeFileSync(`${REPOSITORY}/docs/images/${picture}.png`, image);
+    };
+    await shows(page.locator('.chips'), 'Capacity 60');
+    await page.waitForTimeout(UPDATE_DOCS ? 90_000 : 1000);
+    await take('console');
+    await page.evaluate(() => { location.hash = '#/queues/concert'; });
+    await page.locator('.rule').first().waitFor();
+    await page.waitForTimeout(1000);
+    await take('console-queue');
+  },
+};
+
+try {
+  await scenes[name]();
+} finally {
+  await browser.close();
+}
