@@ -37,7 +37,7 @@ try {
   await waiting(4);
   await page.click('.card h3 a');
   await page.waitForSelector('.rule');
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
   await page.evaluate(() => [...document.querySelectorAll('button')].find((it) => it.textContent === 'Sign out').click());
   await page.waitForSelector('input[type="password"]');
   assert.deepEqual(complaints, []);

@@ -56,6 +56,11 @@ async function rush(number, queue) {
   };
   await Promise.all(Array.from({ length: 20 }, lane));
 }
+// Waits until an answer, which can be a second old, has this value.
+async function becomes(path, field, value) {
+  const end = Date.now() + timeout;
+  while ((await call('GET', path))[field] !== value) assert.ok(Date.now() < end, `${path}: ${field} is not ${value}`);
+}
 const open = (page, label) => page.getByRole('button', { name: label, exact: true }).click();
 const dialog = (page) => page.locator('dialog');
 const submit = (page, label) => dialog(page).getByRole('button', { name: label, exact: true }).click();
@@ -225,7 +230,7 @@ const scenes = {
     await dialog(page).getByLabel('Amount').fill('80');
     await submit(page, 'Add');
     await announces(page, 'a stock of 100');
-    assert.equal((await call('GET', '/v1/events/voucher')).stock, 100);
+    await becomes('/v1/events/voucher', 'stock', 100);
     webhook.close();
     assert.deepEqual(complaints, []);
   },
@@ -243,7 +248,7 @@ const scenes = {
     await shows(dialog(page), 'does not answer');
     await submit(page, 'Retry');
     await announces(page, 'The balance of reward is 1,500.');
-    assert.equal((await call('GET', '/v1/pools/reward')).funded, 1500);
+    await becomes('/v1/pools/reward', 'funded', 1500);
     await shows(page.locator('tbody tr'), 'funded');
     await open(page, 'Audit');
     await submit(page, 'Audit');
@@ -300,7 +305,7 @@ const scenes = {
   async a_removed_key_ends_the_session() {
     const { page, complaints } = await operator('#/queues/concert');
     const file = readFileSync(CONFIG, 'utf8');
-    const removed = file.replace(/\[keys\.ops\][^[]*/, '');
+    const removed = file.replace(/\[keys\.ops\]\n(?:.+\n){3}/, '');
     assert.notEqual(removed, file);
     const start = Date.now();
     writeFileSync(CONFIG, removed);
@@ -328,12 +333,13 @@ const scenes = {
     assert.deepEqual(complaints, []);
   },
 
+  // The test stops Anteroom and lets it run again, when this says so.
   async connection_lost_and_back() {
-    const { page, context, complaints } = await operator('#/');
-    await context.setOffline(true);
+    const { page, complaints } = await operator('#/');
+    console.log('stop Anteroom');
     await shows(page.locator('.banner'), 'Connection lost, retrying');
-    await page.waitForSelector('main.stale');
-    await context.setOffline(false);
+    await page.waitForSelector('main.stale .card');
+    console.log('start Anteroom');
     await page.waitForSelector('.pulse.good');
     assert.deepEqual(complaints, []);
   },

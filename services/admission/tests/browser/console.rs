@@ -173,7 +173,14 @@ async fn redis_down_and_back() {
 
 #[tokio::test]
 async fn connection_lost_and_back() {
-    scene(&["connection_lost_and_back"]).await;
+    let stage = Stage::start(&["connection_lost_and_back"], &keyed(ENTITIES), false).await;
+    let Some(stage) = stage else { return };
+    let mut script = Process::start(stage.node);
+    script.line("stop Anteroom", 20 * PATIENCE).await;
+    stage.anteroom.admission.process.freeze();
+    script.line("start Anteroom", 20 * PATIENCE).await;
+    stage.anteroom.admission.process.thaw();
+    finish(script).await;
 }
 
 #[tokio::test]

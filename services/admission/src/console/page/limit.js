@@ -38,8 +38,8 @@ function LookUp({ name, onDone }) {
   };
   return html`<${Section} title="Look a key up" note="A check with the cost 0: it takes no units.">
     <form class="row" onSubmit=${look}>
-      <${TextField} label="Key" name="key" required value=${key} spellcheck="false" autocapitalize="off" onChange=${(text) => { setKey(text); setResult({}); }} />
-      <${TextField} label="Group (optional)" name="group" value=${group} spellcheck="false" autocapitalize="off" onChange=${(text) => { setGroup(text); setResult({}); }} />
+      <${TextField} label="Key" name="key" required value=${key} spellcheck=${false} autocapitalize="off" onChange=${(text) => { setKey(text); setResult({}); }} />
+      <${TextField} label="Group (optional)" name="group" value=${group} spellcheck=${false} autocapitalize="off" onChange=${(text) => { setGroup(text); setResult({}); }} />
       <button type="submit" disabled=${isLoading} aria-busy=${isLoading}>Look up</button></form>
     <div aria-live="polite"><${Problem} problem=${problem} />
       ${found && html`<div class="found"><dl class="facts">

@@ -61,8 +61,8 @@ export function FindPlace({ queue }) {
   return html`<${Section} title="Find a visitor">
     <form class="row" onSubmit=${find}>
       <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${setBy} />
-      <${TextField} label=${BY.find(([value]) => value === by)[1]} required value=${text} spellcheck="false" autocapitalize="off"
-        inputmode=${by === 'ticket' ? 'numeric' : undefined} pattern=${by === 'ticket' ? '[0-9,]+' : undefined} onChange=${setText} />
+      <${TextField} label=${BY.find(([value]) => value === by)[1]} required value=${text} spellcheck=${false} autocapitalize="off"
+        inputmode=${by === 'ticket' ? 'numeric' : 'text'} pattern=${by === 'ticket' ? '[0-9,]+' : '.*'} onChange=${setText} />
       <button type="submit" disabled=${result.isLoading} aria-busy=${result.isLoading}>Find</button>
     </form>
     <div aria-live="polite"><${Problem} problem=${result.problem} />

@@ -194,6 +194,6 @@ function ResetDialog({ queue, close }) {
   };
   return html`<${ActionDialog} title="Reset ${queue}" submit="Reset" tone="danger" isReady=${typed === queue} run=${run} close=${close}
       says=${['You cannot undo a reset. It removes all waiting and admitted visitors, and tickets restart at 1.', 'Rules, overrides and the measured rate stay.']}>
-    <${TextField} label="Type “${queue}” to confirm" value=${typed} autocapitalize="off" spellcheck="false" onChange=${setTyped} />
+    <${TextField} label="Type “${queue}” to confirm" value=${typed} autocapitalize="off" spellcheck=${false} onChange=${setTyped} />
   <//>`;
 }

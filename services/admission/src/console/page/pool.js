@@ -48,7 +48,7 @@ function FindHold({ name }) {
     }
   };
   return html`<form class="row" onSubmit=${find}>
-      <${TextField} label="Hold id" required value=${text} spellcheck="false" autocapitalize="off" onChange=${setText} />
+      <${TextField} label="Hold id" required value=${text} spellcheck=${false} autocapitalize="off" onChange=${setText} />
       <button type="submit" disabled=${isLoading} aria-busy=${isLoading}>Look up</button></form>
     <div aria-live="polite"><${Problem} problem=${problem} />
       ${hold && html`<dl class="facts"><div><dt>State</dt><dd>${hold.state}</dd></div><div><dt>Amount</dt><dd>${count(hold.amount)}</dd></div>
