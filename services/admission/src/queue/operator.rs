@@ -42,7 +42,7 @@ use crate::queue::views::queue::QueueView;
 )]
 pub async fn look(Viewer { entity: queue, .. }: Viewer<QueueState>) -> Result<Response, Problem> {
     let snapshot = queue.queue.snapshot().await?;
-    let view = AdminView::new(queue.name(), &snapshot);
+    let view = AdminView::new(queue.name(), &snapshot).beside(&queue.config.rules);
     Ok(([(ETAG, etag(snapshot.revision))], axum::Json(view)).into_response())
 }
 

@@ -18,30 +18,21 @@ const OPERATIONS = {
   'limit.forget': 'Key reset',
 };
 
-const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
-
-/** The values that differ: `[name, before, after]`. Objects are compared field by field. */
-export function differences(before, after, name = '') {
-  if (!isObject(before) && !isObject(after)) {
-    return JSON.stringify(before) === JSON.stringify(after) ? [] : [[name, before, after]];
-  }
-  const [old, recent] = [before, after].map((it) => (isObject(it) ? it : {}));
-  const names = [...new Set([...Object.keys(old), ...Object.keys(recent)])];
-  return names.flatMap((field) => differences(old[field], recent[field], name ? `${name}.${field}` : field));
+/** A value of a change: a word, a number, or an override with its end. */
+function Value({ field, value }) {
+  const show = RULES[field]?.show ?? plain;
+  if (value === undefined) return 'as in the file';
+  if (value === null || typeof value !== 'object') return show(value);
+  return html`${show(value.value)}${value.until && html` until <${Time} at=${value.until} short />`}`;
 }
 
-/** The same by the names for people, each rule once: an override and the rule that it changes are one fact. */
-function shown({ before, after }) {
-  const found = new Map();
-  for (const [path, old, recent] of differences(before, after)) {
-    const parts = path.split('.');
-    if (parts[0] === 'overrides' && parts[2] !== 'until') continue;
-    const field = parts[0] === 'rules' || parts[0] === 'overrides' ? parts[1] : path;
-    const label = (RULES[field]?.label ?? field.replaceAll('_', ' ')) + (parts[2] === 'until' ? ', end' : '');
-    const show = parts[2] === 'until' ? plain : RULES[field]?.show ?? plain;
-    found.set(label, [label, show(old), show(recent)]);
-  }
-  return [...found.values()];
+/** What a change did to each field that it names. Those of an override have a value in any case. */
+function Differences({ change: { operation, before = {}, after = {} } }) {
+  const isOverride = operation === 'queue.override_rules';
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return html`<ul class="differences">${fields.map((field) => html`<li key=${field}>
+    <b>${RULES[field]?.label ?? field.replaceAll('_', ' ')}</b> ${(isOverride || field in before) && html`<del><${Value} field=${field} value=${before[field]} /></del> → `}
+    ${(isOverride || field in after) && html`<ins><${Value} field=${field} value=${after[field]} /></ins>`}</li>`)}</ul>`;
 }
 
 /** The pages of the changes of an entity, from the first when `inputs` change. */
@@ -51,18 +42,14 @@ export const useChanges = (kind, name, inputs = []) => usePages(
 );
 
 /** The newest change that set a field of a queue, among those that were loaded. */
-export function lastChangeOf(changes, field) {
-  return changes.data?.changes.find(({ before, after }) =>
-    differences(before?.overrides?.[field], after?.overrides?.[field]).length > 0);
-}
+export const lastChangeOf = (changes, field) => changes.data?.changes.find(({ after }) => after && field in after);
 
 export function Changes({ changes }) {
   const rows = (changes.data?.changes ?? []).map((change) => html`<tr key=${change.id}>
     <td><${Time} at=${change.at} /></td>
-    <td>${change.key ?? 'no key'}</td>
+    <td>${change.key}</td>
     <td>${OPERATIONS[change.operation] ?? change.operation}${change.ticket ? ` (ticket ${change.ticket})` : ''}</td>
-    <td><ul class="differences">${shown(change).map(([label, before, after]) => html`<li key=${label}>
-      <b>${label}</b> ${before === 'none' ? '' : html`<del>${before}</del> → `}<ins>${after}</ins></li>`)}</ul></td>
+    <td><${Differences} change=${change} /></td>
     <td>${change.reason ?? ''}</td>
   </tr>`);
   return html`<${Section} title="Changes" aside=${html`<${LoadButton} isLoading=${changes.isLoading} onClick=${changes.toFirst}>Refresh<//>`}>

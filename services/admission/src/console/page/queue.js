@@ -52,8 +52,8 @@ function Rule({ name, queue, field, changes }) {
     <div class="value">${rule.show(value)}</div>
     <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} />
       ${override && html`<${RemoveOverride} queue=${name} field=${field} small />`}</div>
-    ${override && html`<p class="origin"><${Badge} tone="accent">Override<//> ${change ? html`${change.key ?? 'without a key'}, <${Time} at=${change.at} short />, ` : ''}
-      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}${'configured' in override ? `. The file has ${rule.show(override.configured)}` : ''}.</p>`}
+    ${override && html`<p class="origin"><${Badge} tone="accent">Override<//> ${change ? html`${change.key}, <${Time} at=${change.at} short />, ` : ''}
+      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}. The file has ${rule.show(override.configured)}.</p>`}
   </li>`;
 }
 

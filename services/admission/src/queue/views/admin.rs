@@ -87,6 +87,10 @@ pub struct AdaptiveView {
 pub struct OverrideView {
     /// The value.
     value: field::OverrideValue,
+    /// The value of the configuration file, which is in force after the override. Absent if the
+    /// file has none, and in the log of changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configured: Option<field::OverrideValue>,
     /// The end of the override, by the clock of Redis. Absent if it has no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "2027-01-15T12:00:00Z")]
@@ -121,6 +125,16 @@ impl<'a> AdminView<'a> {
         }
     }
 
+    /// With the values of the configuration file beside the overrides.
+    pub fn beside(mut self, file: &Rules) -> Self {
+        for rule in RULES.iter().filter(|rule| rule.in_file) {
+            if let Some(overridden) = self.overrides.get_mut(&field::name(rule)) {
+                overridden.configured = file.value(rule).and_then(field::shown);
+            }
+        }
+        self
+    }
+
     /// What an override can change, for the audit log.
     pub fn rules(&self) -> Value {
         let public = &self.public;
@@ -136,7 +150,7 @@ impl OverrideView {
     /// An override; `None` for a moment that RFC 3339 cannot write.
     pub fn of(Overridden { rule, until }: &Overridden) -> Option<Self> {
         let value = rule.value().and_then(field::shown)?;
-        Some(Self { value, until: until.and_then(moment) })
+        Some(Self { value, configured: None, until: until.and_then(moment) })
     }
 }
 

@@ -50,7 +50,8 @@ impl Live for QueueState {
         // The head has waited on since the snapshot.
         let head_wait = seen.snapshot.head_wait.map(|wait| wait + seen.age());
         let view = LiveQueueView {
-            admin: AdminView::aged(self.name(), &seen.snapshot, seen.age()),
+            admin: AdminView::aged(self.name(), &seen.snapshot, seen.age())
+                .beside(&self.config.rules),
             target,
             admitted_per_minute: self.history.promoted_in_a_minute(),
             longest_wait_ms: head_wait.map(millis),
