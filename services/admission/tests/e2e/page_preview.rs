@@ -65,6 +65,10 @@ async fn each_state_can_be_previewed_in_each_language_and_theme() {
         preview(&room, query).await.refuses(422, "invalid_value");
     }
     preview(&room, "colour=red").await.refuses(400, "bad_request");
+    let reason = preview(&room, "state=paused&reason=Back%20%3Cb%3Esoon").await;
+    assert!(reason.is(200).text.contains("Back &lt;b&gt;soon"), "{}", reason.text);
+    let long = format!("state=paused&reason={}", "x".repeat(201));
+    preview(&room, &long).await.refuses(422, "invalid_value");
     let waiting = preview(&room, "").await;
     assert!(waiting.is(200).text.contains("data-view=\"waiting\""));
 }
