@@ -144,6 +144,7 @@ const scenes = {
     await announces(second.page, 'Capacity of concert is 9.');
     await submit(first.page, 'Change');
     const row = first.page.locator('.conflict tbody tr');
+    await row.waitFor();
     assert.deepEqual(await row.locator('th, td').allInnerTexts(), ['Capacity', '2', '9', '7']);
     assert.equal((await call('GET', '/v1/admin/queues/concert')).rules.capacity, 9);
     await submit(first.page, 'Apply mine');
@@ -386,11 +387,14 @@ const scenes = {
     await call('PATCH', '/v1/admin/queues/concert', { state: 'paused', reason: 'We are back soon.', capacity: 3 });
     const { page, complaints } = await operator('#/', { viewport: { width: 320, height: 700 }, colorScheme: theme, reducedMotion: 'reduce', bypassCSP: true });
     await page.evaluate(axe);
+    const fits = async (what) => {
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 320, `${what}: ${width} px wide`);
+    };
     const check = async (what) => {
       const { violations } = await page.evaluate(() => window.axe.run());
       assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), [], `${what} ${theme}`);
-      const width = await page.evaluate(() => document.documentElement.scrollWidth);
-      assert.ok(width <= 320, `${what}: ${width} px wide`);
+      await fits(what);
     };
     for (const view of VIEWS) {
       await page.evaluate((hash) => { location.hash = hash; }, view);
@@ -399,7 +403,7 @@ const scenes = {
       for (const details of await page.locator('details').all()) await details.evaluate((it) => { it.open = true; });
       await check(view);
       await page.emulateMedia({ forcedColors: 'active' });
-      await check(`${view}, forced colours`);
+      await fits(`${view}, forced colours`);
       await page.emulateMedia({ forcedColors: 'none' });
       for (const lever of await page.locator('main [aria-haspopup="dialog"]').all()) {
         const label = await lever.innerText();

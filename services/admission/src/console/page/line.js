@@ -46,17 +46,22 @@ export function FindPlace({ queue }) {
   const [by, setBy] = useState('ticket');
   const [text, setText] = useState('');
   const [result, setResult] = useState({});
-  const find = async (event) => {
-    event?.preventDefault();
-    const value = text.trim();
+  const show = async (look) => {
     setResult({ isLoading: true });
     try {
-      const ticket = Number(value.replaceAll(',', ''));
-      setResult({ place: await post(admin('queues', queue, 'places', 'find'), { [by]: by === 'ticket' ? ticket : value }) });
+      setResult({ place: await look() });
     } catch (problem) {
       setResult({ problem });
     }
   };
+  const find = (event) => {
+    event.preventDefault();
+    const value = text.trim();
+    const wanted = { [by]: by === 'ticket' ? Number(value.replaceAll(',', '')) : value };
+    show(() => post(admin('queues', queue, 'places', 'find'), wanted));
+  };
+  // A visitor whose place has ended is found by the ticket alone.
+  const lookAgain = (ticket) => show(() => get(admin('queues', queue, 'places', String(ticket))));
   const { place } = result;
   return html`<${Section} title="Find a visitor">
     <form class="row" onSubmit=${find}>
@@ -72,6 +77,6 @@ export function FindPlace({ queue }) {
       <div><dt>Joined</dt><dd><${Time} at=${place.joined_at} /></dd></div>
       <div><dt>Since</dt><dd><${Time} at=${place.since} /></dd></div>
       ${place.expires_in_ms !== undefined && html`<div><dt>Ends in</dt><dd>${duration(place.expires_in_ms)}</dd></div>`}
-    </dl>${place.status !== 'gone' && html`<${Evict} queue=${queue} ticket=${place.ticket} onDone=${find} />`}</div>`}</div>
+    </dl>${place.status !== 'gone' && html`<${Evict} queue=${queue} ticket=${place.ticket} onDone=${() => lookAgain(place.ticket)} />`}</div>`}</div>
   <//>`;
 }

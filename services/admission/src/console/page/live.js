@@ -11,7 +11,8 @@ const LAST_RETRY_MS = 5000;
 
 /**
  * `phase`: `connecting`, `live`, `lost` or `signed_out`. `state`: the newest state that was
- * received. `refusal`: why the last stream ended, if the service gave a reason.
+ * received. `refusal`: why the last stream ended, if the service gave a reason. `hasEnded`: whether
+ * that was the end of a session.
  */
 export const live = createStore({ phase: 'connecting', state: null, refusal: null });
 
@@ -100,5 +101,5 @@ export function disconnect(refusal = null) {
   const last = current;
   current = null;
   last?.abort();
-  live.set({ phase: 'signed_out', state: null, refusal });
+  live.set({ phase: 'signed_out', state: null, refusal, hasEnded: Boolean(live.value.state && refusal) });
 }

@@ -99,13 +99,13 @@ function useArrival(at, isReady) {
 }
 
 function App() {
-  const { phase, state, refusal } = useStore(live);
+  const { phase, state, refusal, hasEnded } = useStore(live);
   const at = useStore(route);
   const hasKey = Boolean(state?.caller?.key);
   useEffect(() => (hasKey ? keepSession() : undefined), [hasKey]);
   useArrival(at, Boolean(state));
   const caller = useMemo(() => ({ ...state?.caller, canChange: state?.caller?.role !== 'viewer' }), [state?.caller]);
-  if (phase === 'signed_out') return html`<${SignIn} refusal=${refusal} /><${Notices} />`;
+  if (phase === 'signed_out') return html`<${SignIn} refusal=${refusal} hasEnded=${hasEnded} /><${Notices} />`;
   if (!state) {
     return html`<main class="sign-in"><h1>Anteroom console</h1>
       <p role="status">${refusal ? `${refusal.title}. ${refusal.detail} Retrying …` : 'Connecting …'}</p></main>`;

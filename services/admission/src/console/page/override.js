@@ -106,7 +106,7 @@ function StateDialog({ queue, state, close }) {
 /** Removes the override of a rule, or of the state with its reason. */
 export function RemoveOverride({ queue, field, small, label = 'Remove override' }) {
   const { label: rule } = RULES[field];
-  return html`<${Lever} label=${label} name="${label}: ${rule}" small=${small}>
+  return html`<${Lever} label=${label} name=${small && `${label}: ${rule}`} small=${small}>
     ${(close) => html`<${OverrideDialog} queue=${queue} title="Remove the override of ${rule.toLowerCase()}" submit="Remove"
       says="The value of the configuration file is then in force." tone="primary" close=${close}
       body=${() => ({ [field]: null })} done="The override of ${rule.toLowerCase()} is removed." />`}

@@ -5,7 +5,7 @@ import { connect } from './live.js';
 import { Problem } from './parts.js';
 import { isPrivate, signIn } from './session.js';
 
-export function SignIn({ refusal }) {
+export function SignIn({ refusal, hasEnded }) {
   const [key, setKey] = useState('');
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
@@ -24,13 +24,11 @@ export function SignIn({ refusal }) {
     }
     setBusy(false);
   };
-  // Without a session the service only reports that there is no key: the form says that already.
-  const ended = refusal && refusal.code !== 'key_missing';
   return html`<main class="sign-in"><form ref=${form} onSubmit=${submit}>
     <img src=${ICON} alt="" width="40" height="40" />
     <h1>Anteroom console</h1>
     <p>Sign in with an API key of the role <b>operator</b> or <b>viewer</b>.</p>
-    ${ended && html`<p class="problem" role="status">The session has ended. ${refusal.detail ?? 'The key is no longer valid, or the session has expired.'}</p>`}
+    ${hasEnded && html`<p class="problem" role="status">The session has ended. ${refusal.code === 'key_forbidden' ? refusal.detail ?? '' : 'It has expired, or its key was removed.'}</p>`}
     ${!isPrivate() && html`<p class="problem" role="note">This connection is not encrypted. Open the console through HTTPS, or forward the port
       to this machine: <code>kubectl port-forward service/admission 8081</code></p>`}
     <${TextField} label="API key" type="password" required value=${key} spellcheck=${false} placeholder="ark1.…"
