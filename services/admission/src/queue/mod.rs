@@ -27,6 +27,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::overrides::field;
 use self::places::DEFAULT_PLACES;
 use crate::app::App;
 use crate::entities::{Hot, Routes};
@@ -98,6 +99,11 @@ impl Routes for QueueState {
             "theme" => {
                 ("the theme, instead of the configured one", one_of(["auto", "light", "dark"]))
             }
+            "reason" => (
+                "a reason that is not in force yet, as visitors will read it; without it the \
+                 reason in force, or a sample",
+                field::schema(field::reason_rule(), false).description(None::<String>),
+            ),
             "file" => (
                 "the name of a file, as the page has it",
                 text("^[a-z]+(?:-[0-9]+)?-[A-Za-z0-9_-]{12}\\.[a-z]+$"),

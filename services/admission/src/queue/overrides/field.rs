@@ -122,6 +122,16 @@ pub fn shown(value: Value) -> Option<OverrideValue> {
     })
 }
 
+/// The rule of the reason that visitors read.
+pub fn reason_rule() -> &'static Rule {
+    RULES.iter().find(|rule| rule.name == "reason").expect("a row of the table")
+}
+
+/// Holds a text to that rule; else the rest of the sentence "reason …".
+pub fn check_reason(text: &str) -> Result<(), String> {
+    Given::Text(text.to_owned()).value(reason_rule().kind).map(drop)
+}
+
 /// What the OpenAPI document says of a value of the rule; `or_null` where it may be null.
 pub fn schema(rule: &Rule, or_null: bool) -> ObjectBuilder {
     let of = |only: Type| match or_null {

@@ -20,10 +20,8 @@ use crate::app::App;
 use crate::http::caller::Viewer;
 use crate::http::pagination::{Parameters, ParsedQuery, Query};
 use crate::queue::one_of;
+use crate::queue::overrides::field;
 use crate::queue::problems::PreviewProblems;
-
-/// As many characters as an override of the reason can have.
-const LONGEST_REASON: usize = 200;
 
 /// Which page to show.
 pub struct Wanted {
@@ -77,9 +75,7 @@ impl ToSchema for LanguageTag {}
     params(
         ("state" = inline(Option<StateName>), Query, example = "waiting",
             description = "what the page shows"),
-        ("reason" = Option<String>, Query, example = "We are back in a few minutes.",
-            description = "a reason that is not in force yet, as visitors will read it: at most 200 \
-                           characters; without it the reason in force, or a sample"),
+        ("reason" = Option<String>, Query, example = "We are back in a few minutes."),
         ("lang" = inline(Option<LanguageTag>), Query, example = "ja",
             description = "the language; without it the first of the page"),
         ("theme" = Option<String>, Query, example = "dark"),
@@ -94,9 +90,9 @@ pub async fn preview(
     Viewer { entity: queue, .. }: Viewer<QueueState>,
     ParsedQuery(wanted): ParsedQuery<Wanted>,
 ) -> Result<Response, Problem> {
-    if wanted.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
-        let rule = format!("reason must have at most {LONGEST_REASON} characters");
-        return Err(Problem::new(Code::INVALID_VALUE).detail(rule));
+    if let Some(reason) = &wanted.reason {
+        let rule = field::check_reason(reason);
+        rule.map_err(|must| Problem::invalid_value(format!("reason {must}")))?;
     }
     let in_force = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
     let reason = wanted.reason.or(in_force);
