@@ -66,7 +66,7 @@ fn with_addresses(node: &mut Command, anteroom: &Anteroom) {
 async fn finish(mut script: Process) {
     let status = script.exit(20 * PATIENCE).await;
     assert!(status.success(), "{}\n{}", script.stdout(), script.stderr());
-    print!("{}", script.stdout());
+    eprint!("{}", script.stdout());
 }
 
 /// Whether Node is new enough for the driver.
