@@ -178,7 +178,8 @@ async fn each_override_has_its_own_end_and_null_takes_it_back() {
         seen["overrides"],
         json!({
             "state": {"value": "paused"}, "reason": {"value": "a pause"},
-            "capacity": {"value": 7, "until": until}, "claim_ttl_ms": {"value": 9_000, "until": until},
+            "capacity": {"value": 7, "configured": 100, "until": until},
+            "claim_ttl_ms": {"value": 9_000, "configured": 60_000, "until": until},
         })
     );
 
@@ -188,7 +189,7 @@ async fn each_override_has_its_own_end_and_null_takes_it_back() {
     }
     let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
     assert_eq!(seen["rules"]["capacity"], 100);
-    let claim_ttl = json!({"value": 9_000, "until": until});
+    let claim_ttl = json!({"value": 9_000, "configured": 60_000, "until": until});
     assert_eq!(seen["overrides"], json!({"state": {"value": "open"}, "claim_ttl_ms": claim_ttl}));
     assert!(seen.get("reason").is_none(), "the reason went with its state");
 
@@ -210,7 +211,8 @@ async fn odd_reasons_and_far_ends_come_back_as_they_went_in() {
         assert_eq!((status, &public["state"]), (StatusCode::OK, &json!("bypass")), "{public}");
         let (_, seen) = world.call(OPERATOR, "GET", ADMIN, Value::Null).await;
         let both = json!({
-            "state": {"value": "bypass", "until": until}, "capacity": {"value": 5, "until": until},
+            "state": {"value": "bypass", "until": until},
+            "capacity": {"value": 5, "configured": 100, "until": until},
         });
         assert_eq!(seen["overrides"], both);
     }

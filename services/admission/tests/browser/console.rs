@@ -28,6 +28,10 @@ batch = 4
 interval = \"5s\"
 claim_ttl = \"5m\"
 first_poll_ttl = \"10m\"
+[queues.vaccination]
+capacity = 2
+claim_ttl = \"5m\"
+first_poll_ttl = \"10m\"
 [targets.payments]
 min_samples = 20
 [events.voucher]

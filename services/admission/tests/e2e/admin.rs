@@ -54,8 +54,10 @@ async fn an_override_holds_until_its_end_and_null_takes_it_back() {
     patch(&room, json!({ "claim_ttl_ms": 30_000, "max_waiting": 7 })).await.is(200);
     let seen = look(&room).await;
     assert_eq!(seen["rules"]["capacity"], 2);
-    assert_eq!(seen["overrides"]["capacity"], json!({ "value": 2, "until": end }));
-    assert_eq!(seen["overrides"]["claim_ttl_ms"], json!({ "value": 30_000 }), "without an end");
+    let capacity = json!({ "value": 2, "configured": 1, "until": end });
+    assert_eq!(seen["overrides"]["capacity"], capacity);
+    let claim_ttl = json!({ "value": 30_000, "configured": 60_000 });
+    assert_eq!(seen["overrides"]["claim_ttl_ms"], claim_ttl, "without an end");
     room.becomes(&second, "ready").await;
 
     until("the override ends by itself", PATIENCE, async || {
@@ -71,7 +73,7 @@ async fn an_override_holds_until_its_end_and_null_takes_it_back() {
     patch(&room, json!({ "max_waiting": null })).await.is(200);
     let seen = look(&room).await;
     assert_eq!(seen["rules"]["max_waiting"], 1_000_000);
-    assert_eq!(seen["overrides"], json!({ "claim_ttl_ms": { "value": 30_000 } }));
+    assert_eq!(seen["overrides"], json!({ "claim_ttl_ms": claim_ttl }));
     let unchanged = patch(&room, json!({})).await;
     assert_eq!(unchanged.is(200).json()["state"], "open");
 }

@@ -110,7 +110,7 @@ function Group({ group, entities, targets, filter }) {
     return words.every((word) => text.includes(word));
   });
   if (!shown.length) return null;
-  return html`<section aria-labelledby="group-${kind}">
+  return html`<section class=${shown.length > 2 ? 'wide' : ''} aria-labelledby="group-${kind}">
     <header class="group"><h2 id="group-${kind}">${title} <span class="number">${count(shown.length)}</span></h2>
       ${is && html`<p>${is}</p>`}</header>
     <div class="cards ${kind}">${shown.map((name) => html`<${View} key=${name} name=${name} entity=${entities[name]}
@@ -132,6 +132,7 @@ function Totals({ queues }) {
 }
 
 export function Overview({ state }) {
+  const [queues, ...others] = GROUPS;
   const [filter, setFilter] = useState('');
   const input = useRef(null);
   const number = GROUPS.reduce((total, { kind }) => total + Object.keys(state[kind] ?? {}).length, 0);
@@ -144,6 +145,7 @@ export function Overview({ state }) {
     document.addEventListener('keydown', focus);
     return () => document.removeEventListener('keydown', focus);
   }, []);
+  const group = (it) => html`<${Group} key=${it.kind} group=${it} entities=${state[it.kind]} targets=${state.targets} filter=${filter} />`;
   return html`<div class="overview">
     <header class="view-head"><h1>Overview</h1>
       ${number >= FILTER_FROM && html`<label class="filter"><span class="unseen">Filter by name or state</span>
@@ -152,8 +154,8 @@ export function Overview({ state }) {
     </header>
     <${Totals} queues=${state.queues} />
     <${Attention} state=${state} />
-    ${GROUPS.map((group) => html`<${Group} key=${group.kind} group=${group} entities=${state[group.kind]}
-      targets=${state.targets} filter=${filter} />`)}
+    ${group(queues)}
+    <div class="groups">${others.map(group)}</div>
     ${number === 0 && html`<p class="empty">This key covers no entity of this configuration.</p>`}
   </div>`;
 }

@@ -50,10 +50,10 @@ function Rule({ name, queue, field, changes }) {
   return html`<li class="rule">
     <div class="what"><b>${rule.label}</b> <code>${field}</code></div>
     <div class="value">${rule.show(value)}</div>
-    <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} />
-      ${override && html`<${RemoveOverride} queue=${name} field=${field} small />`}</div>
-    ${override && html`<p class="origin"><${Badge} tone="accent">Override<//> ${change ? html`${change.key}, <${Time} at=${change.at} short />, ` : ''}
-      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}. The file has ${rule.show(override.configured)}.</p>`}
+    <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} /></div>
+    ${override && html`<div class="origin"><p><${Badge} tone="accent">Override<//> ${change ? html`${change.key}, <${Time} at=${change.at} short />, ` : ''}
+      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}. The file has ${rule.show(override.configured)}.</p>
+      <${RemoveOverride} queue=${name} field=${field} small /></div>`}
   </li>`;
 }
 
