@@ -399,7 +399,7 @@ const scenes = {
     for (const view of VIEWS) {
       await page.evaluate((hash) => { location.hash = hash; }, view);
       await page.locator('main h1').waitFor();
-      await page.waitForLoadState('networkidle').catch(() => {});
+      await page.waitForFunction(() => !document.querySelector('[aria-busy="true"]'));
       for (const details of await page.locator('details').all()) await details.evaluate((it) => { it.open = true; });
       await check(view);
       await page.emulateMedia({ forcedColors: 'active' });
