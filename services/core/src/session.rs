@@ -22,7 +22,10 @@ const DIGEST_LEN: usize = 16;
 /// Start and end in seconds since 1970, then the digest.
 const BODY_LEN: usize = 8 + 8 + DIGEST_LEN;
 
-const KIND: Kind = Kind::new("acs1.", b"anteroom console\0", BODY_LEN);
+/// What every session begins with.
+pub const SESSION_PREFIX: &str = "acs1.";
+
+const KIND: Kind = Kind::new(SESSION_PREFIX, b"anteroom console\0", BODY_LEN);
 
 /// A session of a browser.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,11 @@ impl Session {
     /// Whether it is of the API key with this SHA-256.
     pub fn is_of(&self, sha256: &[u8; 32]) -> bool {
         bool::from(self.digest.ct_eq(&kept_of(sha256)))
+    }
+
+    /// When it began, and when it ends: the newest of several is the greatest.
+    pub fn times(&self) -> (Duration, Duration) {
+        (self.started_at, self.ends_at)
     }
 
     /// How long it has left.

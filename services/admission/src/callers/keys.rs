@@ -27,8 +27,9 @@ use http::uri::Authority;
 use sha2::{Digest as _, Sha256};
 use subtle::{Choice, ConditionallySelectable as _, ConstantTimeEq as _};
 
+use super::RequestHead;
 use super::sender::Sender;
-use super::{RequestHead, session};
+use super::session::{self, ProvenSession};
 
 /// What every key begins with.
 pub const KEY_PREFIX: &str = "ark1.";
@@ -77,7 +78,7 @@ pub struct Caller {
     /// Absent while no keys are configured: then every caller has all permissions.
     key: Option<KeyConfig>,
     /// Present if the console's cookie shows the key.
-    session: Option<Session>,
+    proven: Option<ProvenSession>,
 }
 
 impl Caller {
@@ -98,19 +99,24 @@ impl Caller {
         }
         if !head.headers.contains_key(AUTHORIZATION)
             && let Some(sessions) = sessions
-            && let Some(session) = session::of(head, sessions)?
+            && let Some(proven) = session::of(head, sessions)?
         {
-            let key = keys.get(session.key()).filter(|key| session.is_of(&key.digest.0));
-            let key = key.ok_or_else(session::ended)?.clone();
-            return Ok(Self {
-                name: session.key().to_owned(),
-                key: Some(key),
-                session: Some(session),
-            });
+            return Self::signed_in(keys, proven);
         }
         let text = bearer(head.headers).ok_or_else(|| Problem::new(Code::KEY_MISSING))?;
         let (name, key) = find(keys, text).ok_or_else(|| Problem::new(Code::KEY_INVALID))?;
-        Ok(Self { name: name.to_owned(), key: Some(key.clone()), session: None })
+        Ok(Self { name: name.to_owned(), key: Some(key.clone()), proven: None })
+    }
+
+    /// The caller of a session, if its key is still one of these.
+    fn signed_in(
+        keys: &BTreeMap<String, KeyConfig>,
+        proven: ProvenSession,
+    ) -> Result<Self, Problem> {
+        let session = &proven.session;
+        let key = keys.get(session.key()).filter(|key| session.is_of(&key.digest.0));
+        let key = key.ok_or_else(session::ended)?.clone();
+        Ok(Self { name: session.key().to_owned(), key: Some(key), proven: Some(proven) })
     }
 
     /// Whether the page of the console, which has no secrets, may be shown to who sends a request.
@@ -127,12 +133,12 @@ impl Caller {
 
     /// Every caller, while no keys are configured.
     fn unnamed() -> Self {
-        Self { name: NO_KEY.to_owned(), key: None, session: None }
+        Self { name: NO_KEY.to_owned(), key: None, proven: None }
     }
 
     /// The session of the caller, if the console's cookie shows the key.
     pub fn session(&self) -> Option<&Session> {
-        self.session.as_ref()
+        self.proven.as_ref().map(|proven| &proven.session)
     }
 
     /// A new session of the caller's key at this time since 1970; `None` while no keys are
@@ -171,14 +177,19 @@ impl Caller {
             let is_unguarded = keys.is_empty().then(|| self.clone());
             return is_unguarded.ok_or_else(|| Problem::new(Code::KEY_MISSING));
         };
+        if let Some(proven) = &self.proven {
+            return Self::signed_in(keys, proven.clone());
+        }
         let found = keys.iter().find(|(_, key)| key.digest == own.digest);
         let (name, key) = found.ok_or_else(|| Problem::new(Code::KEY_INVALID))?;
-        Ok(Self { name: name.clone(), key: Some(key.clone()), session: self.session.clone() })
+        Ok(Self { name: name.clone(), key: Some(key.clone()), proven: None })
     }
 
-    /// Whether the caller has a session, and it has ended: for a call that lasts.
-    pub fn session_has_ended(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.left(session::now()).is_zero())
+    /// Whether the caller has a session, and its cookie proves it no longer: for a call that lasts.
+    pub fn session_has_ended(&self, access: Access<'_>) -> bool {
+        let is_valid =
+            |proven: &ProvenSession| access.sessions.is_some_and(|keys| proven.is_valid(keys));
+        self.proven.as_ref().is_some_and(|proven| !is_valid(proven))
     }
 
     /// Whether the caller's role allows a call.
@@ -220,7 +231,7 @@ impl Caller {
     /// A caller with this key.
     #[cfg(test)]
     pub fn with_key(name: &str, key: KeyConfig) -> Self {
-        Self { name: name.to_owned(), key: Some(key), session: None }
+        Self { name: name.to_owned(), key: Some(key), proven: None }
     }
 }
 
@@ -524,9 +535,15 @@ mod tests {
     ];
 
     fn with_cookie(session: &Session, pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        with_cookies(&[&sessions().sign(session)], pairs)
+    }
+
+    fn with_cookies(texts: &[&str], pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = headers(pairs);
-        let cookie = format!("a=b; {}={}", session::COOKIE, sessions().sign(session));
-        headers.append(http::header::COOKIE, cookie.parse().expect("a header"));
+        for text in texts {
+            let cookie = format!("a=b; __Host-anteroom_console={text}; anteroom_console={text}");
+            headers.append(http::header::COOKIE, cookie.parse().expect("a header"));
+        }
         headers
     }
 
@@ -569,6 +586,49 @@ mod tests {
         }
         let long_ago = now - Duration::from_secs(1_801);
         assert_eq!(of(&Session::begin("ops", own_key, long_ago)), Err(Code::KEY_INVALID));
+    }
+
+    /// A server on another port of the host sets cookies for paths of the console: browsers send
+    /// those first.
+    #[test]
+    fn of_several_sessions_the_newest_counts_and_other_texts_hide_none() {
+        let (keys, now) = (keys(), session::now());
+        let begin = |name: &str, ago| {
+            let session =
+                Session::begin(name, &keys[name].digest.0, now - Duration::from_secs(ago));
+            sessions().sign(&session)
+        };
+        let (older, own) = (begin("screen", 60), begin("ops", 1));
+        let of = |texts: &[&str]| {
+            let headers = with_cookies(texts, &OWN_PAGE);
+            of(&keys, Method::GET, &headers, None).map(|caller| caller.name().to_owned())
+        };
+        assert_eq!(of(&[&older, &own]), Ok("ops".into()));
+        assert_eq!(of(&[&own, &older]), Ok("ops".into()));
+        assert_eq!(of(&[&["x"; 100][..], &[&own]].concat()), Ok("ops".into()));
+        assert_eq!(of(&["acs1.x", "acs1.", &own]), Ok("ops".into()));
+        assert_eq!(of(&["acs1.x", "x"]), Err(Code::KEY_INVALID));
+    }
+
+    #[test]
+    fn a_call_that_lasts_ends_with_its_session() {
+        let mut keys = keys();
+        let session = Session::begin("ops", &keys["ops"].digest.0, session::now());
+        let signed_in = with_cookie(&session, &OWN_PAGE);
+        let caller = of(&keys, Method::GET, &signed_in, None).expect("signed in");
+        let access = Access { keys: &keys, sessions: Some(&sessions()) };
+        assert!(!caller.session_has_ended(access));
+        let other = SessionKeys::new(&[SecretString::from("t".repeat(32))]).expect("a secret");
+        assert!(caller.session_has_ended(Access { keys: &keys, sessions: Some(&other) }));
+        assert!(caller.session_has_ended(Access { keys: &keys, sessions: None }));
+        let by_key = self::caller("Bearer ark1.ops").expect("a key");
+        assert!(!by_key.session_has_ended(Access { keys: &keys, sessions: Some(&other) }));
+
+        let key = keys.remove("ops").expect("a key");
+        keys.insert("renamed".into(), key);
+        let refusal = caller.recheck(&keys).err().map(|problem| problem.code());
+        assert_eq!(refusal, Some(Code::KEY_INVALID), "as for each other call of the session");
+        assert_eq!(by_key.recheck(&keys).expect("the same key").name(), "renamed");
     }
 
     #[test]

@@ -4,27 +4,52 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anteroom_authorize::callers::cookies::{self, sensitive};
 use anteroom_authorize::problem::{Code, Problem};
-use anteroom_core::session::{Session, SessionKeys};
+use anteroom_core::session::{SESSION_PREFIX, Session, SessionKeys};
 use http::header::{HeaderValue, InvalidHeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::RequestHead;
 use super::keys::is_loopback_name;
 use super::sender::Sender;
 
-/// The name of the cookie.
+/// The name of the cookie on a loopback host, where it can travel without TLS.
 pub const COOKIE: &str = "anteroom_console";
-/// Another path or a sibling host may have set its own. Each costs a signature.
-const MOST_COOKIES: usize = 4;
+/// Its name on every other host: no sibling host can set one of this name.
+const HOST_COOKIE: &str = "__Host-anteroom_console";
+/// Servers on other ports of the host may have set some for other paths. Each costs a signature.
+const MOST_COOKIES: usize = 16;
 
-/// The session that the cookie of a request proves; `None` without a cookie.
+/// A session, and the text that proves it.
+#[derive(Clone, Debug)]
+pub struct ProvenSession {
+    /// What the text says.
+    pub session: Session,
+    text: SecretString,
+}
+
+impl ProvenSession {
+    /// What a text proves now.
+    fn read(text: &str, keys: &SessionKeys) -> Option<Self> {
+        let session = keys.verify(text, now())?;
+        Some(Self { session, text: text.into() })
+    }
+
+    /// Whether the text still proves it: its time is not over, and its secret still there.
+    pub fn is_valid(&self, keys: &SessionKeys) -> bool {
+        keys.verify(self.text.expose_secret(), now()).is_some()
+    }
+}
+
+/// The session that the cookies of a request prove, the newest if there are several; `None` without
+/// a cookie.
 ///
 /// # Errors
 ///
 /// `key_missing` for a request that no page of this port sent, and `key_invalid` for a session that
 /// has ended.
-pub fn of(head: &RequestHead<'_>, keys: &SessionKeys) -> Result<Option<Session>, Problem> {
-    let mut values = cookies::values(head.headers, [COOKIE]).take(MOST_COOKIES).peekable();
-    if values.peek().is_none() {
+pub fn of(head: &RequestHead<'_>, keys: &SessionKeys) -> Result<Option<ProvenSession>, Problem> {
+    let name = name_on(head.host());
+    if cookies::values(head.headers, [name]).next().is_none() {
         return Ok(None);
     }
     if Sender::of(head) != Sender::OwnPage {
@@ -34,8 +59,15 @@ pub fn of(head: &RequestHead<'_>, keys: &SessionKeys) -> Result<Option<Session>,
              something",
         ));
     }
-    let session = values.find_map(|text| keys.verify(text, now()));
-    session.map(Some).ok_or_else(ended)
+    let texts = cookies::values(head.headers, [name]);
+    let texts = texts.filter(|text| text.starts_with(SESSION_PREFIX)).take(MOST_COOKIES);
+    let valid = texts.filter_map(|text| ProvenSession::read(text, keys));
+    valid.max_by_key(|proven| proven.session.times()).map(Some).ok_or_else(ended)
+}
+
+/// The name of the cookie for a browser that calls this host.
+fn name_on(host: Option<&str>) -> &'static str {
+    if host.is_some_and(is_loopback_name) { COOKIE } else { HOST_COOKIE }
 }
 
 /// The refusal of a session that is over, or whose key was replaced.
@@ -48,8 +80,8 @@ pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The `Set-Cookie` that gives this text to a browser which called this host. Without TLS a browser
-/// takes a `Secure` cookie from no host, so there it is left out if the host is a loopback one.
+/// The `Set-Cookie` that gives this text to a browser which called this host. Over plain HTTP a
+/// browser keeps no `Secure` cookie, so a loopback host sets one without.
 ///
 /// # Errors
 ///
@@ -59,10 +91,11 @@ pub fn set(
     max_age: Duration,
     host: Option<&str>,
 ) -> Result<HeaderValue, InvalidHeaderValue> {
-    let secure = if host.is_some_and(is_loopback_name) { "" } else { "; Secure" };
+    let name = name_on(host);
+    let secure = if name == COOKIE { "" } else { "; Secure" };
     let max_age = max_age.as_secs();
     sensitive(&format!(
-        "{COOKIE}={text}; Path=/; HttpOnly; SameSite=Strict{secure}; Max-Age={max_age}"
+        "{name}={text}; Path=/; HttpOnly; SameSite=Strict{secure}; Max-Age={max_age}"
     ))
 }
 
@@ -72,18 +105,18 @@ mod tests {
 
     #[test]
     fn the_cookie_is_secure_unless_the_host_is_a_loopback_one() {
-        for (host, secure) in [
-            (Some("localhost:8081"), ""),
-            (Some("127.0.0.1:8081"), ""),
-            (Some("[::1]:8081"), ""),
-            (Some("console.example"), "; Secure"),
-            (Some("localhost.evil.example"), "; Secure"),
-            (None, "; Secure"),
+        let (plain, secure) = (("anteroom_console", ""), ("__Host-anteroom_console", "; Secure"));
+        for (host, (name, secure)) in [
+            (Some("localhost:8081"), plain),
+            (Some("127.0.0.1:8081"), plain),
+            (Some("[::1]:8081"), plain),
+            (Some("console.example"), secure),
+            (Some("localhost.evil.example"), secure),
+            (None, secure),
         ] {
             let cookie = set("acs1.x", Duration::from_secs(1_800), host).expect("a header");
-            let expected = format!(
-                "anteroom_console=acs1.x; Path=/; HttpOnly; SameSite=Strict{secure}; Max-Age=1800"
-            );
+            let expected =
+                format!("{name}=acs1.x; Path=/; HttpOnly; SameSite=Strict{secure}; Max-Age=1800");
             assert_eq!(cookie, expected, "{host:?}");
             assert!(cookie.is_sensitive());
         }

@@ -13,7 +13,8 @@ use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::request::Parts;
 use rust_embed::Embed;
@@ -31,6 +32,8 @@ pub const ASSET: &str = "/console/assets/{digest}/{*file}";
 /// As the page writes the folder of its files.
 const ASSETS: &str = "/console/assets/";
 const INDEX: &str = "index.html";
+const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-opener-policy");
 
 /// Nothing runs, and nothing is loaded, but files of this port. Frames show the preview of a
 /// waiting page.
@@ -102,6 +105,8 @@ pub async fn page(State(app): State<Arc<App>>, parts: Parts) -> Result<Response,
     let head = [
         (CONTENT_TYPE, FILES.index.kind),
         (CONTENT_SECURITY_POLICY, POLICY),
+        // A page that opens this one in a window gets no hold of it.
+        (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];

@@ -48,8 +48,8 @@ pub async fn sign_in(State(app): State<Arc<App>>, parts: Parts) -> Result<Respon
     let live = app.live();
     let is_renewal = !parts.headers.contains_key(AUTHORIZATION);
     if !is_renewal && !live.config.keys.is_empty() {
-        take_sign_in(&app, &live, &parts)?;
         refuse_other_pages(&head)?;
+        take_sign_in(&app, &live, &parts)?;
     }
     let caller = Caller::of(live.access(), &head)?;
     entry.key(caller.name());

@@ -146,8 +146,9 @@ impl Modify for Keys {
         components.add_security_scheme("key", SecurityScheme::Http(key));
         let session = ApiKeyValue::with_description(
             session::COOKIE,
-            "the session of the console, for requests of its own page: `Sec-Fetch-Site: \
-             same-origin`, and an `Origin` that equals `Host` if the call changes something",
+            "the session of the console (`__Host-anteroom_console` unless the host is a loopback \
+             one), for requests of its own page: `Sec-Fetch-Site: same-origin`, and an `Origin` \
+             that equals `Host` if the call changes something",
         );
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     }

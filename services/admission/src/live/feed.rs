@@ -4,23 +4,21 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use prometheus::IntGauge;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::frame::Frame;
+use super::slots::{Slot, Slots};
 use crate::app::App;
 
-/// Streams that may be open at the same time.
-pub const MOST_STREAMS: usize = 32;
 /// Between two frames.
 pub const EVERY: Duration = Duration::from_secs(1);
 
 /// The frames, and the streams that may follow them.
 #[derive(Debug)]
 pub struct Feed {
-    slots: Arc<Semaphore>,
-    open: IntGauge,
+    slots: Arc<Slots>,
     running: Mutex<Weak<Running>>,
 }
 
@@ -35,24 +33,26 @@ struct Running {
 #[derive(Debug)]
 pub struct Subscription {
     frames: watch::Receiver<Arc<Frame>>,
-    open: IntGauge,
     _running: Arc<Running>,
-    _slot: OwnedSemaphorePermit,
+    _slot: Slot,
 }
 
 impl Feed {
     /// No stream yet; those that are open show in this gauge.
     pub fn new(open: IntGauge) -> Self {
-        Self { slots: Arc::new(Semaphore::new(MOST_STREAMS)), open, running: Mutex::default() }
+        Self { slots: Slots::new(open), running: Mutex::default() }
     }
 
-    /// Takes part, if a slot is left. Must be called inside a Tokio runtime.
-    pub fn subscribe(&self, app: &Arc<App>) -> Option<Subscription> {
-        let slot = self.slots.clone().try_acquire_owned().ok()?;
+    /// Takes part with the key of this name, if a slot is left. Must be called inside a Tokio
+    /// runtime.
+    ///
+    /// # Errors
+    ///
+    /// Which slots are taken.
+    pub fn subscribe(&self, app: &Arc<App>, key: Option<&str>) -> Result<Subscription, String> {
+        let slot = self.slots.take(key)?;
         let running = self.running(app);
-        self.open.inc();
-        let (frames, open) = (running.frames.clone(), self.open.clone());
-        Some(Subscription { frames, open, _running: running, _slot: slot })
+        Ok(Subscription { frames: running.frames.clone(), _running: running, _slot: slot })
     }
 
     fn running(&self, app: &Arc<App>) -> Arc<Running> {
@@ -93,11 +93,5 @@ impl Subscription {
     pub async fn next(&mut self) -> Option<Arc<Frame>> {
         self.frames.changed().await.ok()?;
         Some(self.newest())
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        self.open.dec();
     }
 }

@@ -8,6 +8,7 @@
 mod feed;
 mod frame;
 mod merge_patch;
+mod slots;
 mod stream;
 mod views;
 

@@ -15,8 +15,9 @@ use rand::Rng as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::feed::{MOST_STREAMS, Subscription};
+use super::feed::Subscription;
 use super::frame::Seen;
+use super::slots::MOST_STREAMS;
 use crate::app::App;
 use crate::callers::keys::Permission;
 use crate::http::caller::AnyViewer;
@@ -39,7 +40,7 @@ problems! {
 ///   permission (`key_forbidden`), and the stream ends. Do not reconnect.
 ///
 /// A stream that ends without `end` can be opened again: `retry` says when. A process has at most
-/// 32 streams, then the answer is 503 `overloaded`.
+/// 32 streams, and at most 16 of one key, then the answer is 503 `overloaded`.
 #[utoipa::path(
     get, path = "/v1/admin/live", tag = "operators", operation_id = "live",
     responses(
@@ -52,11 +53,10 @@ pub async fn live(
     State(app): State<Arc<App>>,
     AnyViewer(caller): AnyViewer,
 ) -> Result<Response, Problem> {
-    let Some(mut frames) = app.feed.subscribe(&app) else {
-        let problem = Problem::new(Code::OVERLOADED)
-            .detail(format!("{MOST_STREAMS} live streams of this process are open"));
-        return Err(problem.retry_after(app.retries.schedule_default()));
-    };
+    let mut frames = app.feed.subscribe(&app, caller.key_name()).map_err(|taken| {
+        let problem = Problem::new(Code::OVERLOADED).detail(taken);
+        problem.retry_after(app.retries.schedule_default())
+    })?;
     let seen = Seen { frame: frames.newest(), caller };
     let stopping = app.stopping.clone();
     let events = Events { app, frames, stopping, seen, next_step: Next::Begin };
@@ -102,12 +102,13 @@ impl Events {
                     frame = self.frames.next() => frame,
                 };
                 // The page may have renewed its session meanwhile: its next stream shows that.
-                let frame = frame.filter(|_| !self.seen.caller.session_has_ended());
+                let live = self.app.live();
+                let frame = frame.filter(|_| !self.seen.caller.session_has_ended(live.access()));
                 let Some(frame) = frame else {
                     self.next_step = Next::End;
                     return Some(retry_hint() + "\n");
                 };
-                let allowed = self.seen.caller.recheck(&self.app.live().config.keys);
+                let allowed = self.seen.caller.recheck(&live.config.keys);
                 let allowed = allowed.and_then(|it| it.may(Permission::View).map(|()| it));
                 match allowed {
                     Ok(caller) => {
