@@ -466,8 +466,8 @@ const scenes = {
       while (Date.now() < end) {
         const failures = Math.random() < 0.4 ? 1 : 0;
         await call('POST', '/v1/targets/payments/outcomes', { successes: 20, failures, reporter: 'shop-1', latency_ms: 90 }, keys.shop);
-        await call('POST', '/v1/events/voucher/applications', { visitor_id: `guest-${Math.random()}` }, keys.shop).catch(() => {});
-        await call('POST', '/v1/pools/reward/draws', { option: 'small', operation_id: `draw-${Math.random()}` }, keys.shop).catch(() => {});
+        if (Math.random() < 0.1) await call('POST', '/v1/events/voucher/applications', { visitor_id: `guest-${Math.random()}` }, keys.shop);
+        if (Math.random() < 0.3) await call('POST', '/v1/pools/reward/draws', { option: 'small', operation_id: `draw-${Math.random()}` }, keys.shop).catch(() => {});
         for (let times = 0; times < 4; times += 1) await call('POST', '/v1/limits/login/check', { key: `guest-${Math.random()}` }, keys.shop);
         await pause(1000);
       }

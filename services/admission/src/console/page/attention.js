@@ -33,7 +33,7 @@ export function Attention({ state }) {
   const found = concerns(state);
   if (!found.length) return null;
   const shown = found.slice(0, 8);
-  return html`<section class="attention" aria-labelledby="attention">
+  return html`<section class="attention ${found[0].tone}" aria-labelledby="attention">
     <h2 id="attention">Needs attention</h2>
     <ul>${shown.map(({ tone, kind, name, text }) => html`<li key="${kind}/${name}/${text}" class=${tone}>
       <a href=${to(kind, name)}>${name}</a> ${text}</li>`)}

@@ -99,7 +99,7 @@ const GROUPS = [
   { kind: 'targets', title: 'Targets', is: 'circuit breakers', View: TargetCard, state: (it) => healthLabel(it.state) },
   { kind: 'events', title: 'Events', is: 'give-aways of a limited stock', View: EventCard, state: (it) => (it.dead ? 'dead letters' : '') },
   { kind: 'pools', title: 'Pools', is: 'budgets', View: PoolCard, state: (it) => (it.unconfirmed ? 'unconfirmed' : '') },
-  { kind: 'limits', title: 'Limits', is: 'rate limits; the counts are of this replica only', View: LimitCard, state: () => '' },
+  { kind: 'limits', title: 'Limits', is: 'rate limits, of this replica only', View: LimitCard, state: () => '' },
 ];
 
 function Group({ group, entities, targets, filter }) {

@@ -36,7 +36,8 @@ const CHARTS = [
 ];
 
 const Charts = memo(({ history: { points, step_ms: stepMs } }) => {
-  const shown = useMemo(() => points.map((point) => ({ ...point, perSecond: (point.admitted * 1000) / stepMs })), [points]);
+  // The last step has only begun: its counts are not those of a whole one.
+  const shown = useMemo(() => points.slice(0, -1).map((point) => ({ ...point, perSecond: (point.admitted * 1000) / stepMs })), [points]);
   return html`<${Section} title="Last 15 minutes" note="From the memory of the replica that answers: empty after its start.">
     <div class="charts">${CHARTS.map((chart) => html`<${Chart} key=${chart.title} ...${chart} points=${shown} stepMs=${stepMs} />`)}</div>
   <//>`;
