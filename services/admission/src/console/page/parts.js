@@ -80,11 +80,14 @@ export function Section({ title, aside, note, children, tone }) {
   </section>`;
 }
 
+/** A text whose names between backticks are code. */
+const withCode = (text) => text.split('`').map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
+
 /** What the service answered instead of doing a call. */
 export function Problem({ problem }) {
   if (!problem) return null;
   return html`<div class="problem" role="alert">
-    <strong>${problem.title}</strong>${problem.detail && html`<p>${problem.detail}</p>`}
+    <strong>${problem.title}</strong>${problem.detail && html`<p>${withCode(problem.detail)}</p>`}
     ${problem.code && html`<p class="code">Code: <code>${problem.code}</code></p>`}
   </div>`;
 }
