@@ -9,13 +9,17 @@ export const html = htm.bind(h);
 export const ICON = new URL('icon.svg', import.meta.url).href;
 export { createContext, render, useContext, useEffect, useId, useMemo, useRef, useState };
 
-/** A component that renders when a property is not identical to the one before. */
-export function memo(View) {
+/** Whether two objects have identical members. */
+export function isAlike(one, other) {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
+}
+
+/** A component that renders when its properties are not alike those before. */
+export function memo(View, areAlike = isAlike) {
   return class extends Component {
     shouldComponentUpdate(next) {
-      const names = Object.keys(next);
-      return names.length !== Object.keys(this.props).length
-        || names.some((name) => next[name] !== this.props[name]);
+      return !areAlike(next, this.props);
     }
 
     render(properties) {

@@ -1,6 +1,6 @@
 // All entities that the key covers, as cards. A card renders only when its entity has changed.
 import { Sparkline } from './chart.js';
-import { html, memo, useEffect, useRef, useState } from './dom.js';
+import { html, isAlike, memo, useEffect, useRef, useState } from './dom.js';
 import { count, counted, decimal, duration, percent, plain } from './format.js';
 import { Badge, Bar, QueueBadge, Stat, TargetBadge, Time, healthLabel, stateLabel } from './parts.js';
 import { to } from './router.js';
@@ -26,10 +26,18 @@ function Overrides({ overrides }) {
   </li>`)}</ul>`;
 }
 
+/** After so long without a reading a card shows its age, in milliseconds. */
+const STALE_MS = 5000;
+
+/** An entity as its card shows it: the age of recent data is no part of that. */
+const asShown = (entity) => (entity.age_ms <= STALE_MS ? { ...entity, age_ms: 0 } : entity);
+const isShownAlike = ({ entity: one, ...properties }, { entity: other, ...others }) =>
+  isAlike(properties, others) && (one === other || isAlike(asShown(one), asShown(other)));
+
 const QueueCard = memo(({ name, entity: queue, health }) => {
   const { capacity } = queue.rules ?? {};
   const ageMs = queue.age_ms ?? 0;
-  return html`<${Card} kind="queues" name=${name} badge=${html`<${QueueBadge} state=${queue.state} />`} isStale=${ageMs > 5000}>
+  return html`<${Card} kind="queues" name=${name} badge=${html`<${QueueBadge} state=${queue.state} />`} isStale=${ageMs > STALE_MS}>
     <div class="headline">
       <dl><${Stat} large label="Waiting" value=${count(queue.depth)} /></dl>
       <${Sparkline} values=${queue.sparkline} label="Waiting visitors in the last 15 minutes" />
@@ -49,9 +57,9 @@ const QueueCard = memo(({ name, entity: queue, health }) => {
     ${queue.reason && html`<p class="reason">“${queue.reason}”</p>`}
     ${queue.paused_by === 'health' && html`<p class="reason">Paused by the health of its target.</p>`}
     <${Overrides} overrides=${queue.overrides} />
-    ${ageMs > 5000 && html`<p class="note">Read ${duration(ageMs)} ago</p>`}
+    ${ageMs > STALE_MS && html`<p class="note">Read ${duration(ageMs)} ago</p>`}
   <//>`;
-});
+}, isShownAlike);
 
 const TargetCard = memo(({ name, entity: target }) => html`
   <${Card} kind="targets" name=${name} badge=${html`<${TargetBadge} state=${target.state} />`}>
@@ -60,7 +68,7 @@ const TargetCard = memo(({ name, entity: target }) => html`
       <${Stat} label="Outcomes" value=${count((target.successes ?? 0) + (target.failures ?? 0))} unit=${`in ${duration(target.window_ms)}`} />
       <${Stat} label="Latency p95" value=${duration(target.latency_p95_ms)} />
     </dl>
-  <//>`);
+  <//>`, isShownAlike);
 
 const EventCard = memo(({ name, entity: event }) => html`
   <${Card} kind="events" name=${name} badge=${event.dead > 0 && html`<${Badge} tone="danger">${counted(event.dead, 'dead letter')}<//>`}>
@@ -71,7 +79,7 @@ const EventCard = memo(({ name, entity: event }) => html`
       <${Stat} label="Pending" value=${count(event.pending)} />
       <${Stat} label="Dead letters" value=${count(event.dead)} />
     </dl>
-  <//>`);
+  <//>`, isShownAlike);
 
 const PoolCard = memo(({ name, entity: pool }) => html`
   <${Card} kind="pools" name=${name} badge=${pool.unconfirmed && html`<${Badge} tone="danger">Unconfirmed<//>`}>
@@ -82,7 +90,7 @@ const PoolCard = memo(({ name, entity: pool }) => html`
       <${Stat} label="Held" value=${count(pool.held)} />
       <${Stat} label="Paid" value=${count(pool.paid)} />
     </dl>
-  <//>`);
+  <//>`, isShownAlike);
 
 const LimitCard = memo(({ name, entity: limit }) => html`
   <${Card} kind="limits" name=${name}>
@@ -91,7 +99,7 @@ const LimitCard = memo(({ name, entity: limit }) => html`
       <${Stat} label="Refusals / s" value=${decimal(limit.refusals_per_second)} />
       <${Stat} label="Limit" value=${count(limit.limit)} unit=${`in ${duration(limit.window_ms)}`} />
     </dl>
-  <//>`);
+  <//>`, isShownAlike);
 
 // The groups of cards, in their order. `state` is what the filter finds besides the name.
 const GROUPS = [
