@@ -15,6 +15,8 @@ const STEPS: u64 = 180;
 const STEPS_OF_A_MINUTE: u64 = 12;
 /// Steps of a point of the sparkline.
 const STEPS_OF_A_SPARK: u64 = 3;
+/// Of so many epochs the last reading is kept: Redis can lose a reset, and with it the newest epoch.
+const EPOCHS: usize = 8;
 
 /// A step in which a snapshot was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +32,8 @@ pub struct Step {
     pub active: u64,
     /// What happened between the last reading of the step before and that of this one.
     pub totals: Totals,
+    /// The steps in which it happened: more than one after a time without a reading.
+    covers: u64,
 }
 
 /// The steps of one queue.
@@ -42,7 +46,9 @@ pub struct History {
 #[derive(Debug, Default)]
 struct Steps {
     steps: VecDeque<Step>,
-    last: Option<(Instant, Epoch, Totals)>,
+    last: Option<(Instant, u64)>,
+    /// The last reading of each of the newest epochs, the newest at the end.
+    epochs: VecDeque<(Epoch, Totals)>,
 }
 
 impl Default for History {
@@ -65,6 +71,7 @@ impl History {
             ready: snapshot.ready,
             active: snapshot.active,
             totals: snapshot.totals,
+            covers: 1,
         };
         self.lock().note(requested_at, snapshot.epoch, reading);
     }
@@ -77,12 +84,16 @@ impl History {
     }
 
     /// Places promoted in the last minute, as far as this process has read; `None` if it has read
-    /// nothing in it.
+    /// nothing in it. What happened in a time without a reading is spread evenly over that time.
     pub fn promoted_in_a_minute(&self) -> Option<u64> {
         let now = self.number(Instant::now());
         let steps = self.lock();
         let in_it = steps.steps.iter().filter(|step| step.number + STEPS_OF_A_MINUTE > now);
-        in_it.map(|step| step.totals.promoted()).reduce(|sum, more| sum + more)
+        let of_it = in_it.map(|step| {
+            let covered = step.number + STEPS_OF_A_MINUTE - now;
+            step.totals.promoted() * covered.min(step.covers) / step.covers
+        });
+        of_it.reduce(|sum, more| sum + more)
     }
 
     /// The depth at the end of each 15 seconds that are over, of the last 15 minutes, oldest first.
@@ -117,24 +128,42 @@ impl History {
 impl Steps {
     /// `reading` has the totals since the queue was created.
     fn note(&mut self, requested_at: Instant, epoch: Epoch, reading: Step) {
-        let totals = match self.last {
-            Some((at, ..)) if at > requested_at => return,
-            Some((_, last, before)) if last == epoch => reading.totals.since(&before),
-            // The queue was reset, or Redis emptied: all that it counted happened since.
-            Some(_) => reading.totals,
-            None => Totals::default(),
-        };
-        self.last = Some((requested_at, epoch, reading.totals));
+        if self.last.is_some_and(|(at, _)| at > requested_at) {
+            return;
+        }
+        let totals = reading.totals.since(&self.before(epoch, &reading.totals));
+        self.epochs.retain(|(of, _)| *of != epoch);
+        self.epochs.push_back((epoch, reading.totals));
+        if self.epochs.len() > EPOCHS {
+            self.epochs.pop_front();
+        }
+        let last = self.last.replace((requested_at, reading.number));
+        let covers = last.map_or(1, |(_, number)| (reading.number - number).max(1));
         match self.steps.back_mut() {
             Some(step) if step.number == reading.number => {
                 let totals = step.totals.plus(&totals);
-                *step = Step { at: step.at, totals, ..reading };
+                *step = Step { at: step.at, totals, covers: step.covers, ..reading };
             }
-            _ => self.steps.push_back(Step { totals, ..reading }),
+            _ => self.steps.push_back(Step { totals, covers, ..reading }),
         }
         let newest = self.steps.back().map_or(0, |step| step.number);
         while self.steps.front().is_some_and(|step| step.number + STEPS <= newest) {
             self.steps.pop_front();
+        }
+    }
+}
+
+impl Steps {
+    /// The totals from which a reading of this epoch goes on.
+    fn before(&self, epoch: Epoch, now: &Totals) -> Totals {
+        let known = self.epochs.iter().find(|(of, _)| *of == epoch);
+        match known.or(self.epochs.back()) {
+            // Of the first reading nothing counts.
+            None => *now,
+            // Another epoch begins with nothing, unless version 0.2.0 began it: that keeps the
+            // totals.
+            Some((_, before)) if known.is_some() || now.includes(before) => *before,
+            Some(_) => Totals::default(),
         }
     }
 }
@@ -155,7 +184,7 @@ mod tests {
     }
 
     fn reading(number: u64, depth: u64, totals: Totals) -> Step {
-        Step { number, at: 100 + 5 * number, depth, ready: 0, active: 0, totals }
+        Step { number, at: 100 + 5 * number, depth, ready: 0, active: 0, totals, covers: 1 }
     }
 
     fn promoted(steps: &Steps) -> Vec<(u64, u64)> {
@@ -178,8 +207,30 @@ mod tests {
         steps.note(second(25), Epoch([2; 8]), reading(5, 0, totals(1, 1)));
         steps.note(second(30), Epoch([2; 8]), reading(6, 0, totals(4, 2)));
         assert_eq!(promoted(&steps)[3..], [(4, 3), (5, 0), (6, 4)]);
-        steps.note(second(900), Epoch([2; 8]), reading(180, 0, totals(4, 2)));
+        // Redis lost the reset, and then the queue is reset by version 0.2.0, which keeps totals.
+        steps.note(second(35), EPOCH, reading(7, 0, totals(95, 9)));
+        steps.note(second(40), Epoch([3; 8]), reading(8, 0, totals(95, 11)));
+        assert_eq!(promoted(&steps)[6..], [(7, 1), (8, 2)]);
+        steps.note(second(900), Epoch([3; 8]), reading(180, 0, totals(95, 11)));
         assert_eq!(steps.steps.front().map(|step| step.number), Some(1), "180 steps are kept");
+    }
+
+    #[test]
+    fn what_happened_without_a_reading_is_spread_over_that_time() {
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(600)).expect("long enough");
+        let history = History { started_at: long_ago, ..History::default() };
+        let now = history.number(Instant::now());
+        let note = |number: u64, at_once| {
+            let at = long_ago + Duration::from_secs(5 * number);
+            history.lock().note(at, EPOCH, reading(number, 0, totals(at_once, 0)));
+        };
+        note(now - 60, 0);
+        note(now - 30, 300);
+        assert_eq!(history.promoted_in_a_minute(), None);
+        note(now, 600);
+        // Of 30 steps the last 12; the machine may have come to the next step meanwhile.
+        let shown = history.promoted_in_a_minute().expect("a reading");
+        assert!((100..=120).contains(&shown), "{shown}");
     }
 
     #[test]
