@@ -210,11 +210,14 @@ const scenes = {
       request.resume().on('end', () => answer.writeHead(isRepaired ? 200 : 422).end());
     });
     await new Promise((resolve) => webhook.listen(Number(WEBHOOK_PORT), '127.0.0.1', resolve));
-    const visitors = ['ada', 'grace', 'alan <i>t</i>'];
+    const visitors = ['ada', 'grace', 'alan <i>t</i>', 'retry'];
     for (const visitor of visitors) await call('POST', '/v1/events/voucher/applications', { visitor_id: visitor }, keys.shop);
     const { page, complaints } = await operator('#/');
     await page.locator('.attention').getByRole('link', { name: 'voucher' }).click();
-    await shows(stat(page.locator('.tiles'), 'Dead letters'), /^3$/);
+    await shows(stat(page.locator('.tiles'), 'Dead letters'), /^4$/);
+    await open(page, 'Give up retry');
+    await submit(page, 'Give up');
+    await announces(page, 'retry is given up');
     await open(page, 'Give up alan <i>t</i>');
     await submit(page, 'Give up');
     await announces(page, 'is given up');
@@ -342,6 +345,33 @@ const scenes = {
     await page.waitForSelector('main.stale .card');
     console.log('start Anteroom');
     await page.waitForSelector('.pulse.good');
+    assert.deepEqual(complaints, []);
+  },
+
+  // Tabs out of sight leave the connections of the browser to the one in sight.
+  async has_no_stream_out_of_sight() {
+    const { page, complaints } = await operator('#/');
+    const isLive = (request) => request.url().endsWith('/v1/admin/live');
+    const sight = (isHidden) => page.evaluate((isHidden) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => isHidden });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+    const ended = page.waitForEvent('requestfailed', isLive);
+    await sight(true);
+    await ended;
+    await page.waitForSelector('.pulse.danger');
+    assert.equal(await page.locator('.banner').count(), 0);
+    const begun = page.waitForRequest(isLive);
+    await sight(false);
+    await begun;
+    await page.waitForSelector('.pulse.good');
+    // Names that every object has are no views, and no entities.
+    for (const view of ['#/constructor/x', '#/toString', '#/__proto__/x', '#/queues/toString', '#/queues/__proto__']) {
+      await page.evaluate((view) => { location.hash = view; }, view);
+      await shows(page.locator('h1'), 'Not found');
+      await page.evaluate(() => { location.hash = '#/'; });
+      await shows(page.locator('h1'), 'Overview');
+    }
     assert.deepEqual(complaints, []);
   },
 

@@ -188,6 +188,11 @@ async fn connection_lost_and_back() {
 }
 
 #[tokio::test]
+async fn has_no_stream_out_of_sight() {
+    scene(&["has_no_stream_out_of_sight"]).await;
+}
+
+#[tokio::test]
 async fn without_keys() {
     if let Some(stage) = Stage::start(&["without_keys"], ENTITIES, false).await {
         stage.play().await;

@@ -33,6 +33,12 @@ export function whenSignedOut(act) {
   onSignedOut = act;
 }
 
+/** A segment of a path. `retry` as a visitor would be another call: its first letter is escaped. */
+const segment = (value) => (value === RETRY_VISITOR ? '%72etry' : encodeURIComponent(value));
+const RETRY_VISITOR = Symbol('the visitor "retry"');
+/** A visitor as a segment of a path. */
+export const visitorSegment = (id) => (id === 'retry' ? RETRY_VISITOR : id);
+
 /**
  * Sends a call and returns `{ data, etag }`. `path` is a list of segments, or a text without
  * values of an operator.
@@ -40,7 +46,7 @@ export function whenSignedOut(act) {
  * Throws a `Refusal`.
  */
 export async function call(method, path, { query, body, ifMatch, headers, signal } = {}) {
-  const address = new URL(Array.isArray(path) ? path.map(encodeURIComponent).join('/') : path, document.baseURI);
+  const address = new URL(Array.isArray(path) ? path.map(segment).join('/') : path, document.baseURI);
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== null && value !== '') address.searchParams.set(name, value);
   }

@@ -1,7 +1,7 @@
 // An event (give-away of a limited stock): its progress and its dead letters.
 import { Confirm } from './action.js';
 import { AddAmount } from './adding.js';
-import { admin, get, post, remove } from './api.js';
+import { admin, get, post, remove, visitorSegment } from './api.js';
 import { Changes, useChanges } from './changes.js';
 import { html, useState } from './dom.js';
 import { count, counted } from './format.js';
@@ -20,9 +20,9 @@ function DeadLetters({ name, dead, onDone }) {
     <th scope="row">${count(letter.sequence)}</th><td class="long">${letter.visitor_id}</td><td class="long">${letter.error}</td>
     <td>${count(letter.attempts)}</td><td><${Time} at=${letter.died_at} /></td>
     <td class="actions"><${Confirm} small tone="primary" label="Retry" name="Retry ${letter.visitor_id}" title="Retry the application of ${letter.visitor_id}"
-        says="An issuer hands out the item again." run=${act(() => post([...path, letter.visitor_id, 'retry']), () => `The application of ${letter.visitor_id} is retried.`)} />
+        says="An issuer hands out the item again." run=${act(() => post([...path, visitorSegment(letter.visitor_id), 'retry']), () => `The application of ${letter.visitor_id} is retried.`)} />
       <${Confirm} small label="Give up" name="Give up ${letter.visitor_id}" title="Give up the application of ${letter.visitor_id}"
-        says="The application has failed for ever, and its item is free for another visitor." run=${act(() => remove([...path, letter.visitor_id]), () => `The application of ${letter.visitor_id} is given up.`)} /></td>
+        says="The application has failed for ever, and its item is free for another visitor." run=${act(() => remove([...path, visitorSegment(letter.visitor_id)]), () => `The application of ${letter.visitor_id} is given up.`)} /></td>
   </tr>`);
   const aside = html`${dead > 0 && html`<${Confirm} label="Retry all" tone="primary" title="Retry ${counted(dead, 'dead letter')}"
       says="Issuers hand out the items again." run=${act(() => post([...path, 'retry']), ({ retried, dead: left }) => `${counted(retried, 'dead letter')} retried, ${count(left)} left.`)} />`}

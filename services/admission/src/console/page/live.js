@@ -8,9 +8,11 @@ const PATH = 'v1/admin/live';
 const SILENCE_MS = 5000;
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 5000;
+/** A page out of sight for so long has no stream: a browser opens 6 connections to a host, all tabs together. */
+const HIDDEN_MS = 5000;
 
 /**
- * `phase`: `connecting`, `live`, `lost` or `signed_out`. `state`: the newest state that was
+ * `phase`: `connecting`, `live`, `lost`, `suspended` (out of sight) or `signed_out`. `state`: the newest state that was
  * received. `refusal`: why the last stream ended, if the service gave a reason. `hasEnded`: whether
  * that was the end of a session.
  */
@@ -103,3 +105,24 @@ export function disconnect(refusal = null) {
   last?.abort();
   live.set({ phase: 'signed_out', state: null, refusal, hasEnded: Boolean(live.value.state && refusal) });
 }
+
+/** Ends the stream until the page is in sight. */
+function suspend() {
+  clearTimeout(retryTimer);
+  const last = current;
+  current = null;
+  last?.abort();
+  update({ phase: 'suspended', refusal: null });
+}
+
+let hiddenTimer = null;
+function followSight() {
+  clearTimeout(hiddenTimer);
+  const { phase } = live.value;
+  if (document.hidden && phase !== 'signed_out') {
+    hiddenTimer = setTimeout(() => live.value.phase !== 'signed_out' && suspend(), HIDDEN_MS);
+  }
+  if (!document.hidden && phase === 'suspended') connect();
+}
+document.addEventListener('visibilitychange', followSight);
+followSight();

@@ -65,7 +65,7 @@ function TopBar({ phase, state }) {
 /** What is wrong with the connection, or with the set-up. */
 function Banners({ phase, state, refusal }) {
   return html`<div class="banners" role="status">
-    ${phase !== 'live' && html`<p class="banner danger"><b>Connection lost, retrying.</b> ${refusal ? `${refusal.title}. ${refusal.detail}` : ''} These are the last values, of ${time(state.at)}.</p>`}
+    ${phase === 'lost' && html`<p class="banner danger"><b>Connection lost, retrying.</b> ${refusal ? `${refusal.title}. ${refusal.detail}` : ''} These are the last values, of ${time(state.at)}.</p>`}
     ${phase === 'live' && !state.redis && html`<p class="banner danger"><b>Redis is down.</b> These are the last values that were read. Operator calls change nothing until it is back.</p>`}
     ${!state.caller?.key && html`<p class="banner warning"><b>No API keys are configured.</b> Every program on this machine can use this console.</p>`}
   </div>`;
@@ -73,8 +73,8 @@ function Banners({ phase, state, refusal }) {
 
 function View({ state, at: { kind, name } }) {
   if (kind === 'overview') return html`<${Overview} state=${state} />`;
-  const [title, Entity] = VIEWS[kind] ?? [];
-  const entity = state[kind]?.[name];
+  const [title, Entity] = Object.hasOwn(VIEWS, kind) ? VIEWS[kind] : [];
+  const entity = Entity && Object.hasOwn(state[kind] ?? {}, name) ? state[kind][name] : null;
   const trail = html`<nav aria-label="Breadcrumb" class="trail"><a href="#/">Overview</a><span aria-hidden="true"> / </span><span>${title ?? 'Unknown page'}</span></nav>`;
   if (!entity) {
     return html`${trail}<h1>Not found</h1><p>${Entity ? `No entity “${name}” is configured here, or this key does not cover it.` : 'This page does not exist.'}</p>`;
