@@ -15,7 +15,8 @@ const STEPS: u64 = 180;
 const STEPS_OF_A_MINUTE: u64 = 12;
 /// Steps of a point of the sparkline.
 const STEPS_OF_A_SPARK: u64 = 3;
-/// Of so many epochs the last reading is kept: Redis can lose a reset, and with it the newest epoch.
+/// Of so many epochs the last reading is kept: Redis can lose a reset, and with it the newest
+/// epoch.
 const EPOCHS: usize = 8;
 
 /// A step in which a snapshot was read.
