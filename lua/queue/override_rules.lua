@@ -4,13 +4,14 @@
 --       write_rules override_change
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, file_revision, file, over_revision, over, till, expected, by, (rule, value)*
+-- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, seen, by, (rule, value)*
 --       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
---       any; the name of the operator's key, empty: no operator; an empty value takes
---       an override back)
--- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed), then of
---        the file and of the overrides the revision and the packed part, and how many overrides
---        are in force; or NO_RULES
+--       any; the newest that the caller knows, behind `!` in a call that is sent again; the name of
+--       the operator's key, empty: no operator; an empty value takes an override back)
+-- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed; 3: the
+--        same of a call that is sent again: the first may have been executed), then of the file
+--        and of the overrides the revision and the packed part, and how many overrides are in
+--        force; or NO_RULES
 -- Codes: OK NO_RULES
 
 read_parts()
@@ -26,12 +27,22 @@ local function in_force()
   return count
 end
 
-local revision = string.format('%.0f-%.0f-%.0f', file.revision, over.revision, in_force())
-if ARGV[8] ~= '' and ARGV[8] ~= revision then
-  return { OK, 2, file.revision, file.packed, over.revision, over.packed, in_force() }
+local function revision()
+  return string.format('%.0f-%.0f-%.0f', file.revision, over.revision, in_force())
 end
+
+local function unchanged(code)
+  return { OK, code, file.revision, file.packed, over.revision, over.packed, in_force() }
+end
+
+if string.sub(ARGV[9], 1, 1) == '!' then
+  -- The first sending was executed, and no other call has changed the rules since.
+  if call('HGET', META, 'change') == ARGV[2] .. revision() then return unchanged(0) end
+  if ARGV[9] ~= '!' .. revision() then return unchanged(3) end
+end
+if ARGV[8] ~= '' and ARGV[8] ~= revision() then return unchanged(2) end
 local differs, changed = false, {}
-for i = 10, #ARGV, 2 do
+for i = 11, #ARGV, 2 do
   local rule, value = ARGV[i], ARGV[i + 1]
   local before = overrides[rule]
   changed[rule] = before or false
@@ -47,6 +58,7 @@ if differs then
   over.revision, over.packed = next_revision(over.revision), cmsgpack.pack(overrides)
 end
 local reply = write_parts()
-if ARGV[9] ~= '' then log_overrides(changed, overrides) end
+if differs then call('HSET', META, 'change', ARGV[2] .. revision()) end
+if ARGV[10] ~= '' then log_overrides(changed, overrides) end
 reply[#reply + 1] = in_force()
 return reply

@@ -3,13 +3,16 @@
 -- Uses: lib/store lib/entity lib/changes meta create_empty withheld
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, by
---       (the new one; the name of the operator's key, empty: no operator)
--- Reply: OK, done (0: this epoch is in force already); or NO_RULES
+-- ARGV: now, epoch, seen, by
+--       (the new one; the newest that the caller knows, behind `!` in a call that is sent again;
+--       the name of the operator's key, empty: no operator)
+-- Reply: OK, done (0: this epoch is in force already, or a later one than `seen`); or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({}) then return { NO_RULES } end
-if m.epoch == ARGV[2] then return { OK, 0 } end
+local seen = ARGV[3]
+local is_again = #seen > #m.epoch
+if m.epoch == ARGV[2] or is_again and seen ~= '!' .. m.epoch then return { OK, 0 } end
 read_clock()
 local from = '(' .. string.format('%.0f', now)
 local before = {
@@ -28,5 +31,5 @@ call(
 call('HSET', META, 'epoch', ARGV[2], 'last', now)
 if m.local_answers == 1 then withhold() end
 local after = { 'waiting', 0, 'away', 0, 'ready', 0, 'active', 0, 'last_ticket', 0 }
-log_change(CHANGES, ARGV[3], 'queue.reset', before, after)
+log_change(CHANGES, ARGV[4], 'queue.reset', before, after)
 return { OK, 1 }

@@ -86,7 +86,7 @@ pub async fn change(
             None => return Err(changed(&queue, &queue.queue.snapshot().await?)),
         }
     } else {
-        queue.queue.by(&key).override_rules(overrides, until).await?
+        queue.queue.by(&key).override_rules_since(found.revision, overrides, until).await?
     };
     let requested_at = Instant::now();
     // The change is made: a failure from here on must not say that nothing was changed.

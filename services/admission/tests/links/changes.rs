@@ -155,3 +155,57 @@ async fn promise_11_a_change_whose_reply_was_lost_has_one_entry() {
         assert_eq!(changes[0]["key"], "(no keys configured)");
     }
 }
+
+/// The reply to a change, or to a reset, is lost. Before it is sent again another operator does the
+/// same.
+#[tokio::test]
+async fn promise_11_a_call_that_is_sent_again_leaves_a_later_one() {
+    let linked = Linked::patient(QUEUE, &PATIENT).await;
+    let admission = linked.direct().await;
+    let (slow, direct) = (Operator::at(&linked.admission), Operator::at(&admission));
+    read_by(&slow).await;
+    let base = admission.url("service");
+    let lose_reply = || {
+        linked.link().set(Fault::Delay(LATE));
+        linked.link().cut_reply_to(b"(no keys configured)");
+    };
+    let patch = async |operator: &Operator, capacity: u64| {
+        let call = client().patch(&operator.queue).json(&json!({ "capacity": capacity }));
+        let answer = call.send().await.expect("an answer");
+        (answer.status().as_u16(), answer.json::<Value>().await.expect("JSON"))
+    };
+    let reset = |operator: &Operator| client().post(format!("{}/reset", operator.queue)).send();
+    // From now on Redis knows both scripts.
+    assert_eq!(patch(&slow, 11).await.0, 200);
+    assert_eq!(reset(&direct).await.expect("an answer").status(), 202);
+    lose_reply();
+    let url = slow.queue.clone();
+    let first = tokio::spawn(async move { patch(&Operator { queue: url }, 20).await });
+    let is_made = async || direct.look().await.is_some_and(|(_, seen)| seen == 20);
+    until("the first change is made", PATIENCE, is_made).await;
+    assert_eq!(patch(&direct, 30).await.0, 200);
+    let (status, body) = first.await.expect("no panic");
+    assert_eq!((status, &body["code"]), (504, &json!("effect_unknown")), "{body}");
+    assert_eq!(direct.look().await.expect("the rules").1, 30);
+
+    linked.link().set(Fault::Pass);
+    read_by(&slow).await;
+    let resets = async || {
+        let log = format!("{base}/v1/admin/changes?entity=queues:concert");
+        let log: Value = client().get(log).send().await.expect("one").json().await.expect("JSON");
+        let changes = log["changes"].as_array().cloned().unwrap_or_default();
+        changes.iter().filter(|change| change["operation"] == "queue.reset").count()
+    };
+    lose_reply();
+    let first = tokio::spawn(reset(&slow));
+    until("the first reset is made", PATIENCE, async || resets().await == 2).await;
+    assert_eq!(reset(&direct).await.expect("an answer").status(), 202);
+    let join = client().post(format!("{base}/v1/queues/concert/tokens"));
+    let join = join.json(&json!({ "visitor_id": "eve" })).send().await.expect("an answer");
+    assert_eq!(join.status(), 201);
+    assert_eq!(first.await.expect("no panic").expect("an answer").status(), 202);
+    assert_eq!(resets().await, 3, "sent again, it did nothing");
+    let find = client().post(format!("{}/places/find", direct.queue));
+    let find = find.json(&json!({ "visitor_id": "eve" })).send().await.expect("an answer");
+    assert_eq!(find.status(), 200, "who joined since is still there");
+}

@@ -36,6 +36,9 @@ pub(crate) enum Written {
     Changed,
     /// Nothing was written: the store's are not those that the write is for.
     Refused,
+    /// Nothing was written by this call, which was sent again. The first may have been executed:
+    /// the store's have changed since.
+    Overtaken,
 }
 
 /// One entity in the store, such as a queue.
@@ -161,7 +164,8 @@ impl<R: Ruled> Entity<R> {
         let written = match reply.count()? {
             0 => Written::Same,
             1 => Written::Changed,
-            _ => Written::Refused,
+            2 => Written::Refused,
+            _ => Written::Overtaken,
         };
         let (_, revisions) = self.newest.read(&mut reply)?;
         Ok(Some((written, revisions, reply)))

@@ -15,6 +15,9 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
 
+/// The number of the argument of an override that names the revision which was seen.
+const SEEN: usize = 9;
+
 /// The most places that one look at the line shows.
 pub const MAX_PLACES: u64 = 200;
 
@@ -80,7 +83,20 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<Revision, Error> {
-        self.write_overrides(overrides, until, None).await.map(|(_, revision)| revision)
+        let seen = self.snapshot().await?.revision;
+        self.override_rules_since(seen, overrides, until).await
+    }
+
+    /// The same, for a caller that has seen this revision. If the reply is lost, the call is sent
+    /// again, and does nothing if other rules are in force by then: a later change of another
+    /// operator stays.
+    pub async fn override_rules_since(
+        &self,
+        seen: Revision,
+        overrides: &[Override],
+        until: Option<u64>,
+    ) -> Result<Revision, Error> {
+        self.write_overrides(overrides, until, None, seen).await.map(|(_, revision)| revision)
     }
 
     /// The same, if the rules in force have this revision. `None` if they have another one: then
@@ -91,7 +107,8 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<Option<Revision>, Error> {
-        let (written, revision) = self.write_overrides(overrides, until, Some(revision)).await?;
+        let written = self.write_overrides(overrides, until, Some(revision), revision).await?;
+        let (written, revision) = written;
         Ok((written != Written::Refused).then_some(revision))
     }
 
@@ -99,20 +116,24 @@ impl Queue {
         &self,
         overrides: &[Override],
         until: Option<u64>,
-        revision: Option<Revision>,
+        expected: Option<Revision>,
+        seen: Revision,
     ) -> Result<(Written, Revision), Error> {
         let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
-        // A repeat would find the revision that the first call made.
-        let repeat = if revision.is_some() { Repeat::Never } else { Repeat::IfUnknown };
-        rules.push(revision.map(|revision| revision.to_string()).unwrap_or_default());
+        rules.push(expected.map(|revision| revision.to_string()).unwrap_or_default());
+        rules.push(seen.to_string());
         self.1.push_to(&mut rules);
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
-        let write = || self.entity().write_rules(script, &rules, repeat);
+        let write = || self.entity().write_rules(script, &rules, Repeat::Marked(SEEN));
         let (written, revisions, mut reply) = self.entity().seeded(script, write).await?;
+        if written == Written::Overtaken {
+            let detail = "no answer, and the rules have changed since".to_owned();
+            return Err(Error::Unknown(detail));
+        }
         Ok((written, Revision::read(&revisions, reply.count()?, &reply)?))
     }
 
@@ -181,11 +202,13 @@ impl Queue {
     }
 
     /// Removes all waiting and admitted visitors; tickets restart at 1, under a new epoch. Rules,
-    /// overrides and the log of promotions stay.
+    /// overrides and the log of promotions stay. If the reply is lost, the call is sent again, and
+    /// does nothing in a later epoch.
     pub async fn reset(&self) -> Result<(), Error> {
-        let mut args = self.entity().args().with(new_epoch().as_slice());
+        let seen = self.snapshot().await?.epoch;
+        let mut args = self.entity().args().with(new_epoch().as_slice()).with(seen.0.as_slice());
         self.1.push_to(&mut args);
-        self.entity().ask(&scripts::RESET, args, Repeat::IfUnknown).await.map(drop)
+        self.entity().ask(&scripts::RESET, args, Repeat::Marked(3)).await.map(drop)
     }
 
     /// Deletes all keys of a queue that no configuration names, in constant time. A process that
