@@ -290,7 +290,10 @@ fn unguarded(head: &RequestHead<'_>) -> Result<Sender, Problem> {
 
 /// The refusal of a page that is not the console.
 pub fn other_page() -> Problem {
-    Problem::new(Code::ORIGIN_REFUSED).detail("this port refuses all web pages but its own console")
+    Problem::new(Code::ORIGIN_REFUSED).detail(
+        "this port refuses all web pages but its own console. In a request of the console `Origin` \
+         equals `Host`: a proxy in front must pass `Host`",
+    )
 }
 
 /// Whether a `Host` is a loopback name, with any port.

@@ -20,5 +20,6 @@ pub fn routes(audit: &Audit) -> OpenApiRouter<Arc<App>> {
         .routes(audit.around_any("console.sign_in", routes!(session::sign_in)))
         .routes(audit.around_any("console.sign_out", routes!(session::sign_out)))
         .route(page::PAGE, get(page::page))
+        .route(page::PAGE_WITH_SLASH, get(page::without_slash))
         .route(page::ASSET, get(page::asset))
 }

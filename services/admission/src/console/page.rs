@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use anteroom_authorize::problem::{Code, Problem};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::header::{
@@ -27,6 +27,8 @@ use crate::http::encoding::{encoded, gzip};
 
 /// Where the page is.
 pub const PAGE: &str = "/console";
+/// A slip of the hand, or a proxy that adds it.
+pub const PAGE_WITH_SLASH: &str = "/console/";
 /// Where its files are.
 pub const ASSET: &str = "/console/assets/{digest}/{*file}";
 /// As the page writes the folder of its files.
@@ -112,6 +114,11 @@ pub async fn page(State(app): State<Arc<App>>, parts: Parts) -> Result<Response,
     ];
     Ok((head, encoded(&parts.headers, &FILES.index.plain, FILES.index.gzip.as_ref()))
         .into_response())
+}
+
+/// Addresses in the page are relative to the one without a slash.
+pub async fn without_slash() -> Redirect {
+    Redirect::to(PAGE)
 }
 
 /// A file of the page, which never changes under its address.

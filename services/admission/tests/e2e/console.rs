@@ -244,6 +244,8 @@ async fn the_page_and_its_files_come_with_a_strict_policy_and_no_key() {
     for other in ["/console/assets/AAAAAAAAAAAA/app.js", "/console/assets/../app.js"] {
         room.call("service", Method::GET, other).send().await.refuses(404, "not_found");
     }
+    let slash = room.call("service", Method::GET, "/console/").send().await;
+    assert_eq!(slash.is(303).header("location"), "/console");
     room.get("/console").send().await.refuses(404, "not_found");
 }
 
