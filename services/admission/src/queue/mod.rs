@@ -101,8 +101,11 @@ impl Routes for QueueState {
             }
             "reason" => (
                 "a reason that is not in force yet, as visitors will read it; without it the \
-                 reason in force, or a sample",
-                field::schema(field::reason_rule(), false).description(None::<String>),
+                 reason in force, or a sample; if it is empty, no reason",
+                field::schema(field::reason_rule(), false)
+                    .description(None::<String>)
+                    .min_length(None)
+                    .pattern(Some(r"^[^\u0000-\u001f\u007f-\u009f]*$")),
             ),
             "file" => (
                 "the name of a file, as the page has it",

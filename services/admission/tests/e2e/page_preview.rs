@@ -67,6 +67,10 @@ async fn each_state_can_be_previewed_in_each_language_and_theme() {
     preview(&room, "colour=red").await.refuses(400, "bad_request");
     let reason = preview(&room, "state=paused&reason=Back%20%3Cb%3Esoon").await;
     assert!(reason.is(200).text.contains("Back &lt;b&gt;soon"), "{}", reason.text);
+    for (query, has_reason) in [("state=paused", true), ("state=paused&reason=", false)] {
+        let page = preview(&room, query).await.is(200).text.clone();
+        assert_eq!(page.contains("We continue at 14:30."), has_reason, "{query}: {page}");
+    }
     let long = format!("state=paused&reason={}", "x".repeat(201));
     preview(&room, &long).await.refuses(422, "invalid_value");
     let waiting = preview(&room, "").await;

@@ -90,13 +90,14 @@ pub async fn preview(
     Viewer { entity: queue, .. }: Viewer<QueueState>,
     ParsedQuery(wanted): ParsedQuery<Wanted>,
 ) -> Result<Response, Problem> {
-    if let Some(reason) = &wanted.reason {
+    if let Some(reason) = wanted.reason.as_deref().filter(|reason| !reason.is_empty()) {
         let rule = field::check_reason(reason);
         rule.map_err(|must| Problem::invalid_value(format!("reason {must}")))?;
     }
     let in_force = queue.latest.map(|seen| seen.snapshot.reason.clone()).flatten();
     let reason = wanted.reason.or(in_force);
-    let view = View::sample(&wanted.state, reason.as_deref().unwrap_or("We continue at 14:30."));
+    let reason = reason.as_deref().unwrap_or("We continue at 14:30.");
+    let view = View::sample(&wanted.state, Some(reason).filter(|it| !it.is_empty()));
     let view = view.ok_or_else(|| unknown("state", views::names()))?;
     let page = app.page(&queue);
     let languages = page.languages.as_slice();

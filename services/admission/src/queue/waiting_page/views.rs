@@ -87,7 +87,7 @@ const SOONEST_LOOK: Duration = Duration::from_secs(3);
 
 impl View {
     /// The view of this name, if there is one, with sample values.
-    pub fn sample(name: &str, reason: &str) -> Option<Self> {
+    pub fn sample(name: &str, reason: Option<&str>) -> Option<Self> {
         let (name, row) = ROWS.get_key_value(name)?;
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Some(Self {
@@ -96,7 +96,7 @@ impl View {
             clock: row.clock.as_ref().map(|_| Duration::from_secs(299)),
             // What follows from a wait of 8 to 12 minutes, and from that clock.
             keep: Some(minutes(5)),
-            reason: row.gives_reason().then(|| reason.to_owned()),
+            reason: reason.filter(|_| row.gives_reason()).map(str::to_owned),
             why: Some(GoneReason::Unclaimed),
             ..Self::of(name, "none")
         })

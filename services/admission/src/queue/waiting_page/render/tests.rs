@@ -52,7 +52,7 @@ fn config(keys: &str) -> QueueConfig {
 }
 
 fn waiting() -> View {
-    let mut view = View::sample("waiting", "").expect("a view");
+    let mut view = View::sample("waiting", None).expect("a view");
     (view.look_after, view.reason) = (Some(Duration::from_secs(7)), None);
     view
 }
@@ -64,7 +64,7 @@ fn nothing_from_outside_becomes_markup() {
     config.page.message.insert("en".to_owned(), format!("https://x.example/\"{EVIL} a"));
     for name in names() {
         for is_preview in [false, true] {
-            let view = View::sample(name, EVIL).expect("a view");
+            let view = View::sample(name, Some(EVIL)).expect("a view");
             let html = html(&config, &view, Some(EVIL), is_preview);
             assert!(!html.contains("<img"), "{name}: {html}");
             let scripts = if is_preview { 1 } else { 3 };
@@ -96,7 +96,7 @@ fn a_waiting_page_keeps_itself_current_without_a_script() {
 
 #[test]
 fn a_turn_leads_on_without_a_script() {
-    let mut view = View::sample("admitted", "").expect("a view");
+    let mut view = View::sample("admitted", None).expect("a view");
     view.look_after = None;
     let html = html(&config(""), &view, Some("/seats?a=1&b=2"), false);
     assert!(html.contains("content=\"1;url=/seats?a=1&amp;b=2\""), "{html}");
