@@ -113,6 +113,10 @@ const scenes = {
     const { page, complaints } = await operator('#/queues/concert');
     const reason = 'Back at 14:30 <b>sharp</b> & fresh';
     await open(page, 'Pause …');
+    // Without a reason the preview shows none.
+    const preview = page.frameLocator('iframe');
+    await preview.locator('h1').waitFor();
+    assert.ok(!(await preview.locator('body').innerText()).includes('14:30'));
     await dialog(page).getByLabel('Reason (optional)').fill(reason);
     await dialog(page).getByLabel('End').selectOption('10');
     await shows(page.frameLocator('iframe').locator('#reason'), reason);
@@ -124,9 +128,38 @@ const scenes = {
     assert.match(await visitor.innerText('#reason'), /<b>sharp<\/b>/);
     await shows(page.locator('tbody tr'), reason);
     await open(page, 'Resume');
-    await submit(page, 'Remove');
+    await shows(dialog(page).locator('h2'), /^Resume concert$/);
+    await submit(page, 'Resume');
+    await announces(page, 'concert is open.');
     await shows(page.locator('.view-head .badge'), 'Open');
     await visitor.waitForSelector('#room[data-view="waiting"]');
+    assert.deepEqual(complaints, []);
+  },
+
+  // The health of a target, or a time to come, pauses a queue whatever an operator sets. An
+  // operator can pause it too, and the page says what is in force.
+  async opens_a_queue_that_stays_paused() {
+    await call('POST', '/v1/targets/payments/outcomes', { successes: 0, failures: 40, reporter: 'shop-1' }, keys.shop);
+    await call('PATCH', '/v1/admin/queues/vaccination', { opens_at: '2099-01-15T11:00:00Z' });
+    const { page, complaints } = await operator('#/queues/concert');
+    await shows(page.locator('.view-head .badge'), 'Paused');
+    await open(page, 'Pause …');
+    await submit(page, 'Pause');
+    await announces(page, 'concert is paused.');
+    await open(page, 'Resume');
+    await submit(page, 'Resume');
+    await announces(page, 'concert stays paused: its target is unhealthy.');
+    await open(page, 'Open …');
+    await submit(page, 'Open');
+    await page.getByRole('button', { name: 'Remove override: open', exact: true }).waitFor();
+    await shows(page.locator('.summary'), 'An operator has set the state open');
+    assert.equal(await page.getByRole('button', { name: 'Resume', exact: true }).count(), 0);
+    await page.getByRole('button', { name: 'Pause …', exact: true }).waitFor();
+    await page.evaluate(() => { location.hash = '#/queues/vaccination'; });
+    await shows(page.locator('h1'), 'vaccination');
+    await open(page, 'Open …');
+    await submit(page, 'Open');
+    await announces(page, 'vaccination stays paused: it opens 15 Jan 2099');
     assert.deepEqual(complaints, []);
   },
 
@@ -152,6 +185,27 @@ const scenes = {
     for (const { page } of [first, second]) await shows(rule(page, 'Capacity').locator('.value'), /^7$/);
     await shows(rule(second.page, 'Capacity').locator('.origin'), 'ops');
     await shows(second.page.locator('.differences'), 'Capacity 9 → 7');
+    // On a phone the rule has the whole width, and its buttons are below the text.
+    for (const width of [320, 390]) {
+      await first.page.setViewportSize({ width, height: 800 });
+      for (const part of ['.what', '.value', '.origin p']) {
+        const box = await rule(first.page, 'Capacity').locator(part).boundingBox();
+        assert.ok(box.width > 0.6 * width, `${part} at ${width} px: ${box.width} px wide`);
+      }
+    }
+    await first.page.setViewportSize({ width: 1280, height: 900 });
+    // A change keeps the end of the override, if the operator chooses no other one.
+    const until = new Date(Date.now() + 3_600_000).toISOString().replace(/\.\d+/, '');
+    await call('PATCH', '/v1/admin/queues/concert', { batch: 5, until });
+    await shows(rule(first.page, 'Batch').locator('.origin'), 'until');
+    await rule(first.page, 'Batch').getByRole('button', { name: 'Change batch' }).click();
+    await shows(dialog(first.page), /An override of ops, until .+\. The file has .+\./);
+    assert.match(await dialog(first.page).getByLabel('End').locator('option:checked').textContent(), /^keep the end \(.+\)$/);
+    await dialog(first.page).getByLabel('New value').fill('6');
+    await submit(first.page, 'Change');
+    await announces(first.page, 'Batch of concert is 6.');
+    const { overrides } = await call('GET', '/v1/admin/queues/concert');
+    assert.deepEqual([overrides.batch.value, overrides.batch.until], [6, until]);
     // A value that the service refuses: the field shows why.
     await rule(first.page, 'Capacity').getByRole('button', { name: 'Change capacity' }).click();
     await dialog(first.page).getByLabel('New value').fill('0');

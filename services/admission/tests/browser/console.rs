@@ -105,6 +105,11 @@ async fn pauses_a_queue() {
 }
 
 #[tokio::test]
+async fn opens_a_queue_that_stays_paused() {
+    scene(&["opens_a_queue_that_stays_paused"]).await;
+}
+
+#[tokio::test]
 async fn changes_the_capacity_in_conflict() {
     scene(&["changes_the_capacity_in_conflict"]).await;
 }

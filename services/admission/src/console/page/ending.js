@@ -1,16 +1,17 @@
 // When an override ends: a choice of durations, a time, or no end.
 import { ChoiceField, TextField } from './action.js';
 import { html } from './dom.js';
-import { utc } from './format.js';
+import { minute, utc } from './format.js';
 import { live } from './live.js';
 
 const MINUTES = [['5', 'in 5 minutes'], ['10', 'in 10 minutes'], ['30', 'in 30 minutes'], ['60', 'in 1 hour'], ['240', 'in 4 hours']];
 
-/** The first choice; with `isRequired` there must be an end. */
-export const firstEnding = (isRequired) => ({ choice: isRequired ? '10' : '', at: '' });
+/** The first choice: the end that the override in force has (`kept`), if any. With `isRequired` there must be an end. */
+export const firstEnding = (isRequired, kept) => ({ choice: kept ? 'keep' : isRequired ? '10' : '', at: '', kept });
 
 /** The end as RFC 3339, by the clock of Anteroom; undefined without one. */
-export function endOf({ choice, at }) {
+export function endOf({ choice, at, kept }) {
+  if (choice === 'keep') return kept;
   if (choice === '') return undefined;
   if (choice === 'at') return Number.isNaN(Date.parse(at)) ? undefined : new Date(at).toISOString();
   return new Date(Date.parse(live.value.state?.at ?? Date()) + 60_000 * Number(choice)).toISOString();
@@ -21,7 +22,7 @@ export const isEnding = (ending) => ending.choice === '' || endOf(ending) !== un
 
 /** The fields of the choice. */
 export function EndingFields({ value, onChange, isRequired, none = 'no end: until an operator removes it' }) {
-  const choices = [...(isRequired ? [] : [['', none]]), ...MINUTES, ['at', 'at a time …']];
+  const choices = [...(value.kept ? [['keep', `keep the end (${minute(value.kept)})`]] : []), ...(isRequired ? [] : [['', none]]), ...MINUTES, ['at', 'at a time …']];
   const end = value.choice === 'at' ? endOf(value) : undefined;
   return html`<${ChoiceField} label="End" name="until" value=${value.choice} choices=${choices}
       onChange=${(choice) => onChange({ ...value, choice })} />

@@ -4,7 +4,9 @@ import { ActionDialog, ChoiceField, Field, Lever, TextField } from './action.js'
 import { admin, call } from './api.js';
 import { html, useEffect, useLoad, useRef, useState } from './dom.js';
 import { EndingFields, endOf, firstEnding, isEnding } from './ending.js';
-import { Problem } from './parts.js';
+import { minute } from './format.js';
+import { live } from './live.js';
+import { Problem, Time } from './parts.js';
 import { RULES, inForce } from './rules.js';
 
 const read = (queue, signal) => call('GET', admin('queues', queue), { signal });
@@ -24,8 +26,9 @@ function Conflict({ body, before, now }) {
 }
 
 /**
- * A dialog that overrides rules. `body()` is what it sends, `done` a sentence about the result,
- * `children(rules)` its fields, with the queue as it was read.
+ * A dialog that overrides rules. `body()` is what it sends, `done` a sentence about the result, or
+ * what makes one of the queue that the service returns. `children(queue)` are its fields, with the
+ * queue as it was read.
  */
 function OverrideDialog({ queue, title, says, submit, tone, wide, isReady = true, body, done, close, children }) {
   const { data: found, problem } = useLoad((signal) => read(queue, signal), [queue]);
@@ -34,7 +37,8 @@ function OverrideDialog({ queue, title, says, submit, tone, wide, isReady = true
   const run = async () => {
     const { etag } = latest.current ?? found;
     try {
-      await call('PATCH', admin('queues', queue), { body: body(), ifMatch: etag });
+      const { data } = await call('PATCH', admin('queues', queue), { body: body(), ifMatch: etag });
+      return typeof done === 'function' ? done(data) : done;
     } catch (refusal) {
       if (refusal.code === 'revision_changed') {
         latest.current = { data: refusal.current, etag: refusal.etag };
@@ -42,7 +46,6 @@ function OverrideDialog({ queue, title, says, submit, tone, wide, isReady = true
       }
       throw refusal;
     }
-    return done;
   };
   const conflict = (refusal) => html`<${Conflict} body=${body()} before=${found.data} now=${refusal.current} />`;
   return html`<${ActionDialog} title=${title} says=${says} submit=${isConflict ? 'Apply mine' : submit} tone=${tone} wide=${wide}
@@ -54,23 +57,40 @@ function OverrideDialog({ queue, title, says, submit, tone, wide, isReady = true
 
 const STATES = {
   paused: {
-    label: 'Pause', done: 'is paused', preview: 'paused', tone: 'primary', hint: 'We are back in a few minutes.',
+    label: 'Pause', preview: 'paused', tone: 'primary', hint: 'We are back in a few minutes.',
     says: 'Anteroom calls no further visitor. Waiting visitors keep their places, and new visitors can join. Visitors who are inside stay.',
   },
   open: {
-    label: 'Open', done: 'is open', preview: 'waiting', tone: 'primary',
+    label: 'Open', preview: 'waiting', tone: 'primary',
     says: 'Visitors can join, and Anteroom calls them by the rules in force.',
   },
   closed: {
-    label: 'Close', done: 'is closed', preview: 'closed', tone: 'danger', hint: 'All tickets are sold.',
+    label: 'Close', preview: 'closed', tone: 'danger', hint: 'All tickets are sold.',
     says: 'No new visitor can join. Anteroom still calls the visitors in line.',
   },
   bypass: {
-    label: 'Bypass', done: 'passes every visitor', tone: 'danger', needsEnd: true,
+    label: 'Bypass', tone: 'danger', needsEnd: true,
     says: ['The gateway check passes every visitor: the service behind it gets all requests without a limit.',
       'Sessions that are in use are renewed. A bypass needs an end.'],
   },
 };
+
+/** What pauses a queue besides an operator, if anything does. */
+export function pausedBy({ state, paused_by: reason, opens_at: opensAt, overrides }, now = live.value.state?.at) {
+  if (state !== 'paused' || overrides?.state?.value === 'paused') return null;
+  if (reason === 'health') return 'its target is unhealthy';
+  return Date.parse(opensAt) > Date.parse(now) ? `it opens ${minute(opensAt)}` : null;
+}
+
+const RESULTS = { open: 'is open', paused: 'is paused', closed: 'is closed', bypass: 'passes every visitor' };
+/** What the state of a queue is after a change that wanted `wanted`. */
+function stateResult(queue, wanted) {
+  const { queue: name, state } = queue;
+  const why = wanted === 'paused' ? null : pausedBy(queue);
+  if (state === wanted || !RESULTS[state]) return `${name} ${RESULTS[state] ?? 'is changed'}.`;
+  const result = state === 'bypass' ? 'still passes every visitor' : `stays ${state}`;
+  return `${name} ${result}${why ? `: ${why}` : ''}.`;
+}
 
 /** The waiting page as visitors will see it. It is a document of its own, without scripts. */
 function Preview({ queue, state, reason }) {
@@ -81,7 +101,8 @@ function Preview({ queue, state, reason }) {
   }, [reason]);
   const address = new URL(admin('queues', queue, 'preview').map(encodeURIComponent).join('/'), document.baseURI);
   address.searchParams.set('state', state);
-  if (shown.trim()) address.searchParams.set('reason', shown.trim());
+  // Without the parameter the page would show the reason in force, or a sample.
+  address.searchParams.set('reason', shown.trim());
   return html`<figure class="preview">
     <figcaption>What visitors see <a href=${address.href} target="_blank" rel="noopener">Open in a new tab</a></figcaption>
     <div><iframe title="Preview of the waiting page" sandbox="" src=${address.href}></iframe></div>
@@ -89,12 +110,12 @@ function Preview({ queue, state, reason }) {
 }
 
 function StateDialog({ queue, state, close }) {
-  const { label, says, done, tone, needsEnd, preview, hint } = STATES[state];
+  const { label, says, tone, needsEnd, preview, hint } = STATES[state];
   const [reason, setReason] = useState('');
   const [ending, setEnding] = useState(firstEnding(needsEnd));
   const body = () => ({ state, reason: reason.trim() || undefined, until: endOf(ending) });
   return html`<${OverrideDialog} queue=${queue} title="${label} ${queue}" says=${says} submit=${label} tone=${tone} wide=${Boolean(preview)}
-      isReady=${isEnding(ending)} body=${body} done="${queue} ${done}." close=${close}>
+      isReady=${isEnding(ending)} body=${body} done=${(now) => stateResult(now, state)} close=${close}>
     ${() => html`<div class=${preview ? 'beside' : ''}><div>
       <${EndingFields} value=${ending} onChange=${setEnding} isRequired=${needsEnd} />
       ${preview !== 'waiting' && html`<${TextField} label="Reason (optional)" name="reason" maxlength="200" value=${reason} placeholder=${hint}
@@ -103,22 +124,36 @@ function StateDialog({ queue, state, close }) {
   <//>`;
 }
 
-/** Removes the override of a rule, or of the state with its reason. */
-export function RemoveOverride({ queue, field, small, label = 'Remove override' }) {
+/** Removes the override of a rule. */
+export function RemoveOverride({ queue, field }) {
   const { label: rule } = RULES[field];
-  return html`<${Lever} label=${label} name=${small && `${label}: ${rule}`} small=${small}>
+  return html`<${Lever} label="Remove override" name="Remove override: ${rule}" small>
     ${(close) => html`<${OverrideDialog} queue=${queue} title="Remove the override of ${rule.toLowerCase()}" submit="Remove"
       says="The value of the configuration file is then in force." tone="primary" close=${close}
       body=${() => ({ [field]: null })} done="The override of ${rule.toLowerCase()} is removed." />`}
   <//>`;
 }
 
-/** Pause, open, close, bypass; and back to the state of the file. */
-export function StateLevers({ queue, state, isOverridden }) {
-  const others = Object.keys(STATES).filter((name) => name !== state && !(name === 'open' && isOverridden));
+/** Removes the override of the state, with its reason. */
+function RemoveState({ queue, override }) {
+  const isPaused = override === 'paused';
+  const label = isPaused ? 'Resume' : `Remove override: ${override}`;
+  return html`<${Lever} label=${label}>
+    ${(close) => html`<${OverrideDialog} queue=${queue} title=${isPaused ? `Resume ${queue}` : `Remove the override “${override}” of ${queue}`}
+      submit=${isPaused ? 'Resume' : 'Remove'} tone="primary" close=${close} body=${() => ({ state: null })}
+      says=${[isPaused && 'Anteroom calls visitors again, in the order of the line. The waiting page no longer shows the pause and its reason.',
+        'The opening times and the health of the target then decide the state alone.']}
+      done=${(now) => stateResult(now, 'open')} />`}
+  <//>`;
+}
+
+/** Pause, open, close, bypass; and the end of such an override. */
+export function StateLevers({ queue, state, override }) {
+  // Without an override, the file and the health of the target decide: an operator can pause anyway.
+  const offered = Object.keys(STATES).filter((name) => name !== override && (name === 'paused' || name !== state) && !(name === 'open' && override));
   return html`<div class="levers" role="group" aria-label="State of the queue">
-    ${isOverridden && html`<${RemoveOverride} queue=${queue} field="state" label=${state === 'paused' ? 'Resume' : 'Return to the file'} />`}
-    ${others.map((name) => html`<${Lever} key=${name} label="${STATES[name].label} …" tone=${name === 'paused' ? 'primary' : ''}>
+    ${override && html`<${RemoveState} queue=${queue} override=${override} />`}
+    ${offered.map((name) => html`<${Lever} key=${name} label="${STATES[name].label} …" tone=${name === 'paused' ? 'primary' : ''}>
       ${(close) => html`<${StateDialog} queue=${queue} state=${name} close=${close} />`}<//>`)}
   </div>`;
 }
@@ -158,26 +193,30 @@ const CONTROLS = {
   },
 };
 
-function RuleDialog({ queue, field, value, close }) {
+function RuleDialog({ queue, field, value, override, change, close }) {
   const rule = RULES[field];
   const control = CONTROLS[rule.kind];
   const [text, setText] = useState(control.text(value));
-  const [ending, setEnding] = useState(firstEnding(false));
+  const [ending, setEnding] = useState(firstEnding(false, override?.until));
   const wanted = control.value(text);
   const body = () => ({ [field]: wanted, until: endOf(ending) });
   return html`<${OverrideDialog} queue=${queue} title="Change ${rule.label.toLowerCase()} of ${queue}" says=${rule.help} submit="Change" tone="primary"
       isReady=${wanted !== undefined && isEnding(ending)} body=${body} close=${close}
       done="${rule.label} of ${queue} is ${rule.show(wanted)}.">
     ${(found) => html`<p>In force: <b>${rule.show(found ? inForce(found, field) : value)}</b></p>
+      ${override && html`<p>An override${change ? ` of ${change.key}` : ''}, <${OverrideEnd} override=${override} />. The file has ${rule.show(override.configured)}.</p>`}
       <${control.View} name=${field} label="New value" choices=${rule.choices} value=${text} onChange=${setText} />
       <${EndingFields} value=${ending} onChange=${setEnding} />`}
   <//>`;
 }
 
-/** A lever that changes one rule. */
-export function ChangeRule({ queue, field, value }) {
+/** Until when an override is in force. */
+export const OverrideEnd = ({ override: { until } }) => (until ? html`until <${Time} at=${until} />` : 'no end');
+
+/** A lever that changes one rule; `override` is in force, and `change` has set it, if known. */
+export function ChangeRule({ queue, field, value, override, change }) {
   return html`<${Lever} label="Change …" name="Change ${RULES[field].label.toLowerCase()}" small>
-    ${(close) => html`<${RuleDialog} queue=${queue} field=${field} value=${value} close=${close} />`}
+    ${(close) => html`<${RuleDialog} queue=${queue} field=${field} value=${value} override=${override} change=${change} close=${close} />`}
   <//>`;
 }
 

@@ -5,7 +5,7 @@ import { Chart } from './chart.js';
 import { html, memo, useEffect, useMemo, useState } from './dom.js';
 import { count, decimal, duration, percent } from './format.js';
 import { FindPlace, Line } from './line.js';
-import { ChangeRule, RemoveOverride, ResetQueue, StateLevers } from './override.js';
+import { ChangeRule, OverrideEnd, RemoveOverride, ResetQueue, StateLevers } from './override.js';
 import { Badge, Bar, QueueBadge, Section, Stat, TargetBadge, Time, remaining, useCaller } from './parts.js';
 import { to } from './router.js';
 import { MAIN_RULES, OTHER_RULES, RULES, inForce } from './rules.js';
@@ -51,10 +51,10 @@ function Rule({ name, queue, field, changes }) {
   return html`<li class="rule">
     <div class="what"><b>${rule.label}</b> <code>${field}</code></div>
     <div class="value">${rule.show(value)}</div>
-    <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} /></div>
+    <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} override=${override} change=${change} /></div>
     ${override && html`<div class="origin"><p><${Badge} tone="accent">Override<//> ${change ? html`${change.key}, <${Time} at=${change.at} short />, ` : ''}
-      ${override.until ? html`until <${Time} at=${override.until} />` : 'no end'}. The file has ${rule.show(override.configured)}.</p>
-      <${RemoveOverride} queue=${name} field=${field} small /></div>`}
+      <${OverrideEnd} override=${override} />. The file has ${rule.show(override.configured)}.</p>
+      <${RemoveOverride} queue=${name} field=${field} /></div>`}
   </li>`;
 }
 
@@ -74,7 +74,7 @@ function Summary({ queue, targets, now }) {
   return html`<div class="summary">
     ${queue.paused_by === 'health' && html`<p class="reason">The health of its target pauses this queue. No override of the state or the batch lifts this pause.</p>`}
     ${queue.reason && html`<p class="reason">Visitors read: “${queue.reason}”</p>`}
-    ${state && html`<p>The state is overridden ${state.until ? html`until <${Time} at=${state.until} /> (${remaining(state.until, now)})` : 'without an end'}.</p>`}
+    ${state && html`<p>An operator has set the state <b>${state.value}</b>, ${state.until ? html`until <${Time} at=${state.until} /> (${remaining(state.until, now)})` : 'with no end'}.</p>`}
     ${queue.target && html`<p>Follows the health of <a href=${to('targets', queue.target)}>${queue.target}</a> <${TargetBadge} state=${target?.state ?? queue.health} />
       ${queue.health_pace !== undefined && html` and admits at ${percent(queue.health_pace)} of the normal rate`}.</p>`}
     ${queue.adaptive && html`<p>The batch adapts: ${count(queue.adaptive.batch)} now, between ${count(queue.adaptive.min_batch)} and ${count(queue.adaptive.max_batch)} (${queue.adaptive.reason}).</p>`}
@@ -104,7 +104,7 @@ export function QueueView({ name, entity: queue, state }) {
   const changes = useChanges('queues', name, [queue.overrides]);
   const history = useHistory(name);
   return html`<header class="view-head"><h1>${name}</h1><${QueueBadge} state=${queue.state} />
-      <${StateLevers} queue=${name} state=${queue.state} isOverridden=${Boolean(queue.overrides?.state)} /></header>
+      <${StateLevers} queue=${name} state=${queue.state} override=${queue.overrides?.state?.value} /></header>
     <${Summary} queue=${queue} targets=${state.targets} now=${state.at} />
     <div class="two">
       <${Charts} history=${history} />
