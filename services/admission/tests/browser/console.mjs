@@ -441,6 +441,7 @@ const scenes = {
 
   // From the sign-in to a pause, without a pointer.
   async with_the_keyboard_alone() {
+    await rush(5);
     const { page, complaints } = await operator('#/');
     const tabTo = async (name) => {
       for (let steps = 0; steps < 60; steps += 1) {
@@ -449,9 +450,17 @@ const scenes = {
       }
       assert.fail(`no way to ${name}`);
     };
+    const focusIs = async (text) => {
+      try {
+        await page.waitForFunction((text) => document.activeElement.textContent.trim() === text, text);
+      } catch {
+        assert.fail(`${await page.evaluate(() => document.activeElement.outerHTML.slice(0, 200))} has the focus, not ${text}`);
+      }
+    };
+    await page.waitForFunction(() => document.activeElement.tagName === 'H1', undefined, { polling: 100 });
     await tabTo('concert');
     await page.keyboard.press('Enter');
-    await page.waitForFunction(() => document.activeElement.tagName === 'H1');
+    await page.waitForFunction(() => document.activeElement.tagName === 'H1' && document.activeElement.textContent === 'concert');
     await tabTo('Pause …');
     await page.keyboard.press('Enter');
     await dialog(page).waitFor();
@@ -459,9 +468,35 @@ const scenes = {
     await dialog(page).waitFor({ state: 'detached' });
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Pause …', 'the focus is back');
     await page.keyboard.press('Enter');
+    await page.waitForFunction(() => document.activeElement.name === 'until');
+    await tabTo('Cancel');
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor({ state: 'detached' });
+    await focusIs('Pause …');
+    await page.keyboard.press('Enter');
     await tabTo('Pause');
     await page.keyboard.press('Enter');
     await announces(page, 'concert is paused');
+    // The button is gone with what it did: the focus is at the heading of the view.
+    await page.getByRole('button', { name: 'Resume', exact: true }).waitFor();
+    await focusIs('concert');
+    // A dialog that destroys nothing has the focus on its button, another one on Cancel.
+    await tabTo('Resume');
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    await focusIs('Resume');
+    await page.keyboard.press('Enter');
+    await announces(page, 'concert is open.');
+    await focusIs('concert');
+    await tabTo('Evict');
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    await focusIs('Cancel');
+    await page.keyboard.press('Shift+Tab');
+    await tabTo('Evict');
+    await page.keyboard.press('Enter');
+    await announces(page, 'has ended');
+    await focusIs('Line');
     assert.deepEqual(complaints, []);
   },
 

@@ -22,13 +22,46 @@ export function Notices() {
   </div>`;
 }
 
+/** Where the focus goes if a button is gone: the heading of its section, or of the view. */
+function focusHeading(section) {
+  const near = section?.isConnected ? section.querySelector('h2') : null;
+  const heading = near ?? document.querySelector('main h1');
+  heading?.setAttribute('tabindex', '-1');
+  heading?.focus();
+}
+
+/** What had the focus last: an element that is removed loses it before its component hears of that. */
+let lastFocused = null;
+document.addEventListener('focusin', ({ target }) => { lastFocused = target; });
+
+/** The button of a dialog gets the focus back when the dialog closes. If it is gone, its heading does. */
+function useFocusReturn(isOpen) {
+  const button = useRef(null);
+  const opened = useRef(false);
+  useEffect(() => {
+    if (!isOpen && opened.current) button.current?.focus();
+    opened.current = isOpen;
+  }, [isOpen]);
+  useEffect(() => {
+    const element = button.current;
+    const section = element?.closest('section');
+    return () => {
+      const hadFocus = opened.current || lastFocused === element;
+      // After the whole change of the view: only if nothing else has the focus by then.
+      if (hadFocus) setTimeout(() => document.activeElement === document.body && focusHeading(section));
+    };
+  }, []);
+  return button;
+}
+
 /**
  * A button that opens a dialog: `children(close)`. A caller that may change nothing has none.
  */
 export function Lever({ label, name, tone = '', small, children }) {
   const [isOpen, setOpen] = useState(false);
+  const button = useFocusReturn(isOpen);
   if (!useCaller().canChange) return null;
-  return html`<button type="button" class="${tone} ${small ? 'small' : ''}" aria-haspopup="dialog" aria-label=${name}
+  return html`<button ref=${button} type="button" class="${tone} ${small ? 'small' : ''}" aria-haspopup="dialog" aria-label=${name}
       onClick=${() => setOpen(true)}>${label}</button>
     ${isOpen && children(() => setOpen(false))}`;
 }
@@ -47,8 +80,19 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
   useEffect(() => {
     const opened = dialog.current;
     opened.showModal();
+    opened.focus();
     return () => opened.close();
   }, []);
+  // The first field has the focus, or else the button that acts. What destroys something has it on
+  // Cancel. A problem, during which no button could be pressed, gives it back.
+  useEffect(() => {
+    const { current: opened } = dialog;
+    const isFree = document.activeElement === opened || !opened.contains(document.activeElement);
+    if (!isFree || isBusy) return;
+    const field = problem ? opened.querySelector('[aria-invalid]') : opened.querySelector('input:enabled, select');
+    const button = opened.querySelector(tone === 'danger' && !problem ? 'footer button' : 'footer button[type="submit"]:enabled');
+    (field ?? button)?.focus();
+  }, [isReady, isBusy, problem]);
   const act = async (event) => {
     event.preventDefault();
     setBusy(true);
@@ -64,7 +108,7 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
   };
   const isConflict = problem?.code === 'revision_changed' && conflict;
   const isOffline = live.value.state?.redis === false;
-  return html`<dialog ref=${dialog} class=${wide ? 'wide' : ''} aria-labelledby="${id}-title" onClose=${close}
+  return html`<dialog ref=${dialog} tabindex="-1" class=${wide ? 'wide' : ''} aria-labelledby="${id}-title" onClose=${close}
       onCancel=${(event) => isBusy && event.preventDefault()}>
     <form onSubmit=${act}>
       <h2 id="${id}-title">${title}</h2>

@@ -83,9 +83,10 @@ function View({ state, at: { kind, name } }) {
 }
 
 /** Moves the focus to the heading of a new view, and shows its name in the title. */
-function useArrival(at, isReady) {
+function useArrival(at, isReady, isSignedOut) {
   const isFirst = useRef(true);
   useEffect(() => {
+    if (isSignedOut) isFirst.current = false;
     if (!isReady) return;
     document.title = at.name ? `${at.name} · Anteroom console` : 'Anteroom console';
     if (!isFirst.current) {
@@ -95,7 +96,7 @@ function useArrival(at, isReady) {
       scrollTo(0, 0);
     }
     isFirst.current = false;
-  }, [at, isReady]);
+  }, [at, isReady, isSignedOut]);
 }
 
 function App() {
@@ -103,7 +104,7 @@ function App() {
   const at = useStore(route);
   const hasKey = Boolean(state?.caller?.key);
   useEffect(() => (hasKey ? keepSession() : undefined), [hasKey]);
-  useArrival(at, Boolean(state));
+  useArrival(at, Boolean(state), phase === 'signed_out');
   const caller = useMemo(() => ({ ...state?.caller, canChange: state?.caller?.role !== 'viewer' }), [state?.caller]);
   if (phase === 'signed_out') return html`<${SignIn} refusal=${refusal} hasEnded=${hasEnded} /><${Notices} />`;
   if (!state) {
