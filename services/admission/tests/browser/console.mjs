@@ -229,7 +229,7 @@ const scenes = {
     await page.locator('.found').getByRole('button').click();
     await submit(page, 'Evict');
     await announces(page, `ticket ${wanted.ticket} has ended`);
-    await shows(page.locator('.found'), 'evicted');
+    await shows(page.locator('.found'), 'Ended: evicted');
     assert.equal((await call('GET', `/v1/admin/queues/concert/places/${wanted.ticket}`)).status, 'gone');
     // From the line: the second page of it.
     await open(page, 'Next');
@@ -239,7 +239,11 @@ const scenes = {
     await announces(page, 'ticket 23 has ended');
     await page.getByLabel('Visitor id').fill('no such visitor');
     await open(page, 'Find');
-    await page.locator('.problem').waitFor();
+    await shows(page.locator('main'), 'No visitor with this id has a place now. An ended place is found by its ticket.');
+    // The list of changes has what this page did, and what another operator does.
+    await shows(page.locator('[aria-labelledby="section-changes"] tbody tr'), 'Visitor evicted (ticket 23)');
+    await call('DELETE', '/v1/admin/queues/concert/places/20');
+    await shows(page.locator('[aria-labelledby="section-changes"] tbody tr'), 'Visitor evicted (ticket 20)');
     assert.deepEqual(complaints, []);
   },
 
@@ -253,6 +257,7 @@ const scenes = {
     await dialog(page).getByLabel('Type').fill('concert');
     await button.click();
     await announces(page, 'concert is reset');
+    await shows(page.locator('[aria-labelledby="section-changes"] tbody tr'), 'Queue reset');
     await shows(stat(page.locator('.tiles'), 'Last ticket'), /^0$/);
     assert.deepEqual(complaints, []);
   },

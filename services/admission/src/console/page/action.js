@@ -6,6 +6,8 @@ import { Problem, useCaller } from './parts.js';
 
 const SHOWN_MS = 8000;
 const notices = createStore([]);
+/** How many actions of this page have succeeded. */
+export const actions = createStore(0);
 
 /** Shows a result for a moment; screen readers read it. */
 export function announce(text) {
@@ -99,6 +101,7 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
     setProblem(null);
     try {
       const done = await run();
+      actions.set(actions.value + 1);
       close();
       announce(done);
     } catch (refusal) {

@@ -1,6 +1,7 @@
 // The changes of an entity: who changed what, when and why.
+import { actions } from './action.js';
 import { get } from './api.js';
-import { html } from './dom.js';
+import { html, useEffect, useRef, useStore } from './dom.js';
 import { plain } from './format.js';
 import { Pager, Problem, Section, Table, Time, LoadButton, usePages } from './parts.js';
 import { RULES } from './rules.js';
@@ -35,11 +36,26 @@ function Differences({ change: { operation, before = {}, after = {} } }) {
     ${(isOverride || field in after) && html`<ins><${Value} field=${field} value=${after[field]} /></ins>`}</li>`)}</ul>`;
 }
 
-/** The pages of the changes of an entity, from the first when `inputs` change. */
-export const useChanges = (kind, name, inputs = []) => usePages(
-  (before, signal) => get('v1/admin/changes', { entity: `${kind}:${name}`, limit: 50, before }, signal),
-  [kind, name, ...inputs],
-);
+const REFRESH_MS = 10_000;
+
+/**
+ * The pages of the changes of an entity, from the first when `inputs` change and after each action of
+ * this page. What others do is read again while the page is in sight.
+ */
+export function useChanges(kind, name, inputs = []) {
+  const done = useStore(actions);
+  const pages = usePages(
+    (before, signal) => get('v1/admin/changes', { entity: `${kind}:${name}`, limit: 50, before }, signal),
+    [kind, name, done, ...inputs],
+  );
+  const latest = useRef();
+  latest.current = pages;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current.isLoading || latest.current.refresh(), REFRESH_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return pages;
+}
 
 /** The newest change that set a field of a queue, among those that were loaded. */
 export const lastChangeOf = (changes, field) => changes.data?.changes.find(({ after }) => after && field in after);

@@ -59,20 +59,27 @@ export function createStore(initial) {
 
 /**
  * Loads data when `inputs` change and when `reload` is called. The last data stays until the next
- * is there. `load` gets an AbortSignal.
+ * is there. `load` gets an AbortSignal. `refresh` reloads without a sign of it.
  */
 export function useLoad(load, inputs) {
   const [round, setRound] = useState(0);
+  const isQuiet = useRef(false);
   const [result, setResult] = useState({ data: null, problem: null, isLoading: true });
   useEffect(() => {
     const controller = new AbortController();
     const { signal } = controller;
-    setResult((last) => ({ ...last, isLoading: true }));
+    if (!isQuiet.current) setResult((last) => ({ ...last, isLoading: true }));
+    isQuiet.current = false;
     load(signal).then(
       (data) => signal.aborted || setResult({ data, problem: null, isLoading: false }),
       (problem) => signal.aborted || setResult((last) => ({ ...last, problem, isLoading: false })),
     );
     return () => controller.abort();
   }, [...inputs, round]);
-  return { ...result, reload: () => setRound((last) => last + 1) };
+  const reload = () => setRound((last) => last + 1);
+  const refresh = () => {
+    isQuiet.current = true;
+    reload();
+  };
+  return { ...result, reload, refresh };
 }

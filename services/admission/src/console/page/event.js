@@ -3,17 +3,16 @@ import { Confirm } from './action.js';
 import { AddAmount } from './adding.js';
 import { admin, get, post, remove, visitorSegment } from './api.js';
 import { Changes, useChanges } from './changes.js';
-import { html, useState } from './dom.js';
+import { html } from './dom.js';
 import { count, counted } from './format.js';
 import { Badge, Bar, LoadButton, Pager, Problem, Section, Stat, Table, Time, remaining, usePages } from './parts.js';
 
-function DeadLetters({ name, dead, onDone }) {
+function DeadLetters({ name, dead }) {
   const path = admin('events', name, 'dead');
   const pages = usePages((after, signal) => get(path, { after, limit: 50 }, signal), [name, dead]);
   const act = (call, result) => async () => {
     const text = result(await call());
     pages.reload();
-    onDone();
     return text;
   };
   const rows = (pages.data?.dead ?? []).map((letter) => html`<tr key=${letter.sequence}>
@@ -36,8 +35,7 @@ function DeadLetters({ name, dead, onDone }) {
 }
 
 export function EventView({ name, entity: event, state }) {
-  const [round, setRound] = useState(0);
-  const changes = useChanges('events', name, [round, event.stock]);
+  const changes = useChanges('events', name, [event.stock]);
   const { stock = 0, issued = 0, pending = 0, claimed = 0 } = event;
   return html`<header class="view-head"><h1>${name}</h1>
       ${event.dead > 0 && html`<${Badge} tone="danger">${counted(event.dead, 'dead letter')}<//>`}
@@ -59,6 +57,6 @@ export function EventView({ name, entity: event, state }) {
         ${event.opens_at && html`<div><dt>Opens</dt><dd><${Time} at=${event.opens_at} /> (${remaining(event.opens_at, state.at)})</dd></div>`}
         ${event.ends_at && html`<div><dt>Ends</dt><dd><${Time} at=${event.ends_at} /> (${remaining(event.ends_at, state.at)})</dd></div>`}</dl>`}
     </div>
-    <${DeadLetters} name=${name} dead=${event.dead} onDone=${() => setRound(round + 1)} />
+    <${DeadLetters} name=${name} dead=${event.dead} />
     <${Changes} changes=${changes} />`;
 }

@@ -16,7 +16,7 @@ async function check(limit, body) {
   }
 }
 
-function LookUp({ name, onDone }) {
+function LookUp({ name }) {
   const [key, setKey] = useState('');
   const [group, setGroup] = useState('');
   const [{ found, problem, isLoading }, setResult] = useState({});
@@ -33,7 +33,6 @@ function LookUp({ name, onDone }) {
   const forget = async () => {
     await post(admin('limits', name, 'forget'), body);
     look();
-    onDone();
     return 'The key is reset: all its units are available.';
   };
   return html`<${Section} title="Look a key up" note="A check with the cost 0: it takes no units.">
@@ -54,8 +53,7 @@ function LookUp({ name, onDone }) {
 
 export function LimitView({ name, entity: limit }) {
   const { canChange } = useCaller();
-  const [round, setRound] = useState(0);
-  const changes = useChanges('limits', name, [round]);
+  const changes = useChanges('limits', name);
   return html`<header class="view-head"><h1>${name}</h1></header>
     <div class="summary"><p class="note">The counts are of the replica that answers, not of all replicas.</p>
       <dl class="tiles">
@@ -63,6 +61,6 @@ export function LimitView({ name, entity: limit }) {
         <${Stat} large label="Refusals / s" value=${decimal(limit.refusals_per_second)} />
         <${Stat} large label="Limit" value=${count(limit.limit)} unit="in ${duration(limit.window_ms)}" />
       </dl></div>
-    ${canChange && html`<${LookUp} name=${name} onDone=${() => setRound(round + 1)} />`}
+    ${canChange && html`<${LookUp} name=${name} />`}
     <${Changes} changes=${changes} />`;
 }

@@ -42,6 +42,12 @@ export function Line({ queue }) {
 
 const BY = [['ticket', 'Ticket'], ['visitor_id', 'Visitor id'], ['handle', 'Place handle']];
 
+const NOWHERE = {
+  ticket: 'No place with this ticket is known.',
+  visitor_id: 'No visitor with this id has a place now. An ended place is found by its ticket.',
+  handle: 'No place with this handle exists now. An ended place is found by its ticket.',
+};
+
 export function FindPlace({ queue }) {
   const [by, setBy] = useState('ticket');
   const [text, setText] = useState('');
@@ -62,18 +68,19 @@ export function FindPlace({ queue }) {
   };
   // A visitor whose place has ended is found by the ticket alone.
   const lookAgain = (ticket) => show(() => get(admin('queues', queue, 'places', String(ticket))));
-  const { place } = result;
+  const { place, problem } = result;
+  const isNowhere = problem?.status === 404 && problem.code !== 'unknown_queue';
   return html`<${Section} title="Find a visitor">
     <form class="row" onSubmit=${find}>
-      <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${setBy} />
+      <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${(choice) => { setBy(choice); setResult({}); }} />
       <${TextField} label=${BY.find(([value]) => value === by)[1]} required value=${text} spellcheck=${false} autocapitalize="off"
         inputmode=${by === 'ticket' ? 'numeric' : 'text'} pattern=${by === 'ticket' ? '[0-9,]+' : '.*'} onChange=${setText} />
       <button type="submit" disabled=${result.isLoading} aria-busy=${result.isLoading}>Find</button>
     </form>
-    <div aria-live="polite"><${Problem} problem=${result.problem} />
+    <div aria-live="polite">${isNowhere ? html`<p class="empty">${NOWHERE[by]}</p>` : html`<${Problem} problem=${result.problem} />`}
     ${place && html`<div class="found"><dl class="facts">
       <div><dt>Ticket</dt><dd>${count(place.ticket)}</dd></div>
-      <div><dt>Status</dt><dd><${PlaceBadge} state=${place.status} /> ${place.reason ?? ''}</dd></div>
+      <div><dt>Status</dt><dd><${PlaceBadge} state=${place.status} reason=${place.reason} /></dd></div>
       <div><dt>Joined</dt><dd><${Time} at=${place.joined_at} /></dd></div>
       <div><dt>Since</dt><dd><${Time} at=${place.since} /></dd></div>
       ${place.expires_in_ms !== undefined && html`<div><dt>Ends in</dt><dd>${duration(place.expires_in_ms)}</dd></div>`}

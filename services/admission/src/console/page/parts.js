@@ -44,9 +44,9 @@ export function Badge({ tone = 'neutral', title, children }) {
   return html`<span class="badge ${tone}" title=${title}>${children}</span>`;
 }
 
-const badge = (table) => ({ state }) => {
+const badge = (table) => ({ state, reason }) => {
   const [tone, label] = table[state] ?? ['neutral', state ?? 'Not read yet'];
-  return html`<${Badge} tone=${tone}>${label}<//>`;
+  return html`<${Badge} tone=${tone}>${label}${reason && `: ${reason}`}<//>`;
 };
 export const QueueBadge = badge(STATES);
 export const TargetBadge = badge(HEALTH);
