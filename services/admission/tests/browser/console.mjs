@@ -141,7 +141,12 @@ const scenes = {
   async opens_a_queue_that_stays_paused() {
     await call('POST', '/v1/targets/payments/outcomes', { successes: 0, failures: 40, reporter: 'shop-1' }, keys.shop);
     await call('PATCH', '/v1/admin/queues/vaccination', { opens_at: '2099-01-15T11:00:00Z' });
-    const { page, complaints } = await operator('#/queues/concert');
+    const { page, complaints } = await operator('#/');
+    // A queue that opens later is no alarm.
+    await shows(page.locator('.card', { hasText: 'vaccination' }).locator('.badge'), 'Opens 15 Jan 2099, 20:00');
+    await shows(page.locator('.attention'), 'paused by the health of its target');
+    assert.ok(!(await page.locator('.attention').innerText()).includes('vaccination'));
+    await page.evaluate(() => { location.hash = '#/queues/concert'; });
     await shows(page.locator('.view-head .badge'), 'Paused');
     await open(page, 'Pause …');
     await submit(page, 'Pause');
@@ -157,6 +162,7 @@ const scenes = {
     await page.getByRole('button', { name: 'Pause …', exact: true }).waitFor();
     await page.evaluate(() => { location.hash = '#/queues/vaccination'; });
     await shows(page.locator('h1'), 'vaccination');
+    await shows(page.locator('.view-head .badge'), 'Opens 15 Jan 2099, 20:00');
     await open(page, 'Open …');
     await submit(page, 'Open');
     await announces(page, 'vaccination stays paused: it opens 15 Jan 2099');
@@ -291,7 +297,7 @@ const scenes = {
     await shows(stat(page.locator('.tiles'), 'Dead letters'), /^0$/);
     await open(page, 'Add stock …');
     await dialog(page).getByLabel('Amount').fill('80');
-    await submit(page, 'Add');
+    await submit(page, 'Add stock');
     await announces(page, 'a stock of 100');
     await becomes('/v1/events/voucher', 'stock', 100);
     webhook.close();
@@ -306,8 +312,17 @@ const scenes = {
       await route.abort();
     }, { times: 1 });
     await open(page, 'Deposit …');
+    for (const wrong of ['1.5', '1,0', '0', 'many']) {
+      await dialog(page).getByLabel('Amount').fill(wrong);
+      await shows(dialog(page), 'This is no whole number from 1 on, such as 1,000,000.');
+      assert.ok(await dialog(page).getByRole('button', { name: 'Deposit', exact: true }).isDisabled(), wrong);
+    }
+    for (const grouped of ['1,000,000', '1 000 000']) {
+      await dialog(page).getByLabel('Amount').fill(grouped);
+      await shows(dialog(page).locator('.hint'), /^1,000,000$/);
+    }
     await dialog(page).getByLabel('Amount').fill('500');
-    await submit(page, 'Add');
+    await submit(page, 'Deposit');
     await shows(dialog(page), 'does not answer');
     await submit(page, 'Retry');
     await announces(page, 'The balance of reward is 1,500.');

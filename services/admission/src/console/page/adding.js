@@ -2,23 +2,24 @@
 import { ActionDialog, Lever, TextField } from './action.js';
 import { addOnce, unansweredBody } from './api.js';
 import { html, useState } from './dom.js';
-import { count } from './format.js';
+import { count, wholeNumber } from './format.js';
 
 /** `field` is the name of the amount in the body; `done(answer)` a sentence about the result. */
-export function AddAmount({ label, title, says, path, field, done }) {
+export function AddAmount({ label, submit, title, says, path, field, done }) {
   return html`<${Lever} label=${label} tone="primary">
-    ${(close) => html`<${AddDialog} title=${title} says=${says} path=${path} field=${field} done=${done} close=${close} />`}
+    ${(close) => html`<${AddDialog} title=${title} submit=${submit} says=${says} path=${path} field=${field} done=${done} close=${close} />`}
   <//>`;
 }
 
-function AddDialog({ title, says, path, field, done, close }) {
+function AddDialog({ title, submit, says, path, field, done, close }) {
   const unanswered = unansweredBody(path);
   const [text, setText] = useState(unanswered ? String(unanswered[field]) : '');
-  const amount = /^[1-9]\d*$/.test(text) ? Number(text) : 0;
+  const amount = wholeNumber(text) ?? 0;
+  const isWrong = text.trim() !== '' && amount === 0;
   const run = async () => done(await addOnce(path, { [field]: amount }));
-  return html`<${ActionDialog} title=${title} says=${says} submit=${unanswered ? 'Retry' : 'Add'} isReady=${amount > 0} run=${run} close=${close}>
+  return html`<${ActionDialog} title=${title} says=${says} submit=${unanswered ? 'Retry' : submit} isReady=${amount > 0} run=${run} close=${close}>
     ${unanswered && html`<p class="problem">The last call was not answered, so its effect is unknown. A retry is the same call: it cannot count twice.</p>`}
-    <${TextField} label="Amount" name=${field} value=${text} inputmode="numeric" pattern="[0-9]+" required disabled=${Boolean(unanswered)}
-      hint=${amount ? count(amount) : 'A whole number'} onChange=${setText} />
+    <${TextField} label="Amount" name=${field} value=${text} inputmode="numeric" aria-invalid=${isWrong || undefined} required disabled=${Boolean(unanswered)}
+      hint=${amount ? count(amount) : isWrong ? 'This is no whole number from 1 on, such as 1,000,000.' : 'A whole number'} onChange=${setText} />
   <//>`;
 }

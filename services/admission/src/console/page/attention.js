@@ -1,9 +1,12 @@
 // What an operator should look at first, from the live state.
 import { html } from './dom.js';
-import { counted, percent } from './format.js';
+import { count, counted, percent } from './format.js';
+import { pauseOf } from './pause.js';
 import { to } from './router.js';
 
 const entries = (entities) => Object.entries(entities ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+
+const lineTaken = (depth, most) => (depth >= most ? `The line is full (${count(depth)} / ${count(most)})` : `${percent(depth / most)} of the line is taken`);
 
 /** `[{ kind, name, tone, text }]`, the most urgent first. */
 export function concerns(state) {
@@ -15,9 +18,9 @@ export function concerns(state) {
   for (const [name, queue] of entries(state.queues)) {
     if (queue.state === 'bypass') add('danger', 'queues', name, 'passes every visitor');
     if (queue.paused_by === 'health') add('danger', 'queues', name, 'paused by the health of its target');
-    else if (queue.state === 'paused') add('warning', 'queues', name, 'paused');
+    else if (queue.state === 'paused' && pauseOf(queue) !== 'opening') add('warning', 'queues', name, 'paused');
     const { max_waiting: most } = queue.rules ?? {};
-    if (most && queue.depth >= 0.9 * most) add('warning', 'queues', name, `${percent(queue.depth / most)} of the line is taken`);
+    if (most && queue.depth >= 0.9 * most) add('warning', 'queues', name, lineTaken(queue.depth, most));
   }
   for (const [name, target] of entries(state.targets)) {
     if (target.state === 'open') add('danger', 'targets', name, `in fallback, ${percent(target.success_rate)} success`);

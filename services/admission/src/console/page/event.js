@@ -39,7 +39,7 @@ export function EventView({ name, entity: event, state }) {
   const { stock = 0, issued = 0, pending = 0, claimed = 0 } = event;
   return html`<header class="view-head"><h1>${name}</h1>
       ${event.dead > 0 && html`<${Badge} tone="danger">${counted(event.dead, 'dead letter')}<//>`}
-      <div class="levers"><${AddAmount} label="Add stock …" title="Add stock to ${name}" field="add" path=${admin('events', name, 'stock')}
+      <div class="levers"><${AddAmount} label="Add stock …" submit="Add stock" title="Add stock to ${name}" field="add" path=${admin('events', name, 'stock')}
         says="Adds items to the stock. You cannot take them back." done=${({ stock: now }) => `${name} has a stock of ${count(now)}.`} /></div></header>
     <div class="summary">
       <${Bar} label="Stock" whole=${stock} parts=${[{ value: issued, tone: 'good', label: 'issued' }, { value: claimed, tone: 'accent', label: 'claimed' },

@@ -14,6 +14,14 @@ const known = (value, format) => (value === undefined || value === null ? NONE :
 /** A whole number with its thousands grouped. */
 export const count = (value) => known(value, (it) => whole.format(it));
 
+/** The number in a text with digits, which commas, spaces or the like can group: "1,000,000". Else undefined. */
+export function wholeNumber(text) {
+  const trimmed = text.trim();
+  if (!/^(\d+|\d{1,3}([,_'’\s]\d{3})+)$/.test(trimmed)) return undefined;
+  const value = Number(trimmed.replace(/\D/g, ''));
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
 /** A number with at most one decimal. */
 export const decimal = (value) => known(value, (it) => fraction.format(it));
 

@@ -2,7 +2,7 @@
 import { ChoiceField, Confirm, TextField } from './action.js';
 import { admin, get, post, remove } from './api.js';
 import { html, useState } from './dom.js';
-import { count, duration } from './format.js';
+import { count, duration, wholeNumber } from './format.js';
 import { LoadButton, Pager, PlaceBadge, Problem, Section, Table, Time, usePages } from './parts.js';
 
 /** How many places a page has. */
@@ -63,7 +63,7 @@ export function FindPlace({ queue }) {
   const find = (event) => {
     event.preventDefault();
     const value = text.trim();
-    const wanted = { [by]: by === 'ticket' ? Number(value.replaceAll(',', '')) : value };
+    const wanted = { [by]: by === 'ticket' ? wholeNumber(value) ?? value : value };
     show(() => post(admin('queues', queue, 'places', 'find'), wanted));
   };
   // A visitor whose place has ended is found by the ticket alone.
@@ -74,7 +74,7 @@ export function FindPlace({ queue }) {
     <form class="row" onSubmit=${find}>
       <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${(choice) => { setBy(choice); setResult({}); }} />
       <${TextField} label=${BY.find(([value]) => value === by)[1]} required value=${text} spellcheck=${false} autocapitalize="off"
-        inputmode=${by === 'ticket' ? 'numeric' : 'text'} pattern=${by === 'ticket' ? '[0-9,]+' : '.*'} onChange=${setText} />
+        inputmode=${by === 'ticket' ? 'numeric' : 'text'} pattern=${by === 'ticket' ? '[0-9, ]+' : '.*'} onChange=${setText} />
       <button type="submit" disabled=${result.isLoading} aria-busy=${result.isLoading}>Find</button>
     </form>
     <div aria-live="polite">${isNowhere ? html`<p class="empty">${NOWHERE[by]}</p>` : html`<${Problem} problem=${result.problem} />`}

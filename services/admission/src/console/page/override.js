@@ -5,8 +5,8 @@ import { admin, call } from './api.js';
 import { html, useEffect, useLoad, useRef, useState } from './dom.js';
 import { EndingFields, endOf, firstEnding, isEnding } from './ending.js';
 import { minute } from './format.js';
-import { live } from './live.js';
 import { Problem, Time } from './parts.js';
+import { pauseOf } from './pause.js';
 import { RULES, inForce } from './rules.js';
 
 const read = (queue, signal) => call('GET', admin('queues', queue), { signal });
@@ -75,18 +75,12 @@ const STATES = {
   },
 };
 
-/** What pauses a queue besides an operator, if anything does. */
-export function pausedBy({ state, paused_by: reason, opens_at: opensAt, overrides }, now = live.value.state?.at) {
-  if (state !== 'paused' || overrides?.state?.value === 'paused') return null;
-  if (reason === 'health') return 'its target is unhealthy';
-  return Date.parse(opensAt) > Date.parse(now) ? `it opens ${minute(opensAt)}` : null;
-}
-
+const PAUSES = { health: () => 'its target is unhealthy', opening: ({ opens_at: at }) => `it opens ${minute(at)}` };
 const RESULTS = { open: 'is open', paused: 'is paused', closed: 'is closed', bypass: 'passes every visitor' };
 /** What the state of a queue is after a change that wanted `wanted`. */
 function stateResult(queue, wanted) {
   const { queue: name, state } = queue;
-  const why = wanted === 'paused' ? null : pausedBy(queue);
+  const why = PAUSES[wanted === 'paused' ? null : pauseOf(queue)]?.(queue);
   if (state === wanted || !RESULTS[state]) return `${name} ${RESULTS[state] ?? 'is changed'}.`;
   const result = state === 'bypass' ? 'still passes every visitor' : `stays ${state}`;
   return `${name} ${result}${why ? `: ${why}` : ''}.`;

@@ -37,7 +37,7 @@ const isShownAlike = ({ entity: one, ...properties }, { entity: other, ...others
 const QueueCard = memo(({ name, entity: queue, health }) => {
   const { capacity } = queue.rules ?? {};
   const ageMs = queue.age_ms ?? 0;
-  return html`<${Card} kind="queues" name=${name} badge=${html`<${QueueBadge} state=${queue.state} />`} isStale=${ageMs > STALE_MS}>
+  return html`<${Card} kind="queues" name=${name} badge=${html`<${QueueBadge} queue=${queue} />`} isStale=${ageMs > STALE_MS}>
     <div class="headline">
       <dl><${Stat} large label="Waiting" value=${count(queue.depth)} /></dl>
       <${Sparkline} values=${queue.sparkline} label="Waiting visitors in the last 15 minutes" />

@@ -1,6 +1,7 @@
 // Small parts that all views share.
 import { createContext, html, useContext, useEffect, useLoad, useState } from './dom.js';
 import { count, duration, minute, time, utc } from './format.js';
+import { pauseOf } from './pause.js';
 
 /** The caller of the live state, and whether it may change something. */
 export const Caller = createContext({ canChange: false });
@@ -48,7 +49,10 @@ const badge = (table) => ({ state, reason }) => {
   const [tone, label] = table[state] ?? ['neutral', state ?? 'Not read yet'];
   return html`<${Badge} tone=${tone}>${label}${reason && `: ${reason}`}<//>`;
 };
-export const QueueBadge = badge(STATES);
+const StateBadge = badge(STATES);
+/** The state of a queue. Before its opening time that is the time. */
+export const QueueBadge = ({ queue }) => (pauseOf(queue) === 'opening'
+  ? html`<${Badge}>Opens <${Time} at=${queue.opens_at} short /><//>` : html`<${StateBadge} state=${queue.state} />`);
 export const TargetBadge = badge(HEALTH);
 export const PlaceBadge = badge(PLACES);
 export const stateLabel = (state) => STATES[state]?.[1] ?? state ?? '';

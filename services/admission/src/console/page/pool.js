@@ -70,7 +70,7 @@ export function PoolView({ name, entity: pool }) {
       <div class="levers">
         ${pool.unconfirmed && html`<${Confirm} label="Confirm …" title="Confirm ${name}" submit="Confirm" run=${confirm}
           says=${['The Redis primary has changed, so the last movements may be lost. The pool is blocked until you confirm it.', 'Audit the pool first, and compare the balance with your own records.']} />`}
-        <${AddAmount} label="Deposit …" title="Deposit into ${name}" field="amount" path=${admin('pools', name, 'funds')}
+        <${AddAmount} label="Deposit …" submit="Deposit" title="Deposit into ${name}" field="amount" path=${admin('pools', name, 'funds')}
           says="Adds units to the balance. You cannot take them back." done=${({ balance }) => `The balance of ${name} is ${count(balance)}.`} /></div></header>
     <div class="summary">
       ${pool.unconfirmed && html`<p class="reason">The Redis primary has changed. This pool is blocked until an operator confirms it.</p>`}

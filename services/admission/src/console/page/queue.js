@@ -103,7 +103,7 @@ export function QueueView({ name, entity: queue, state }) {
   // Another operator's change shows in the live state: read the list of changes again.
   const changes = useChanges('queues', name, [queue.overrides]);
   const history = useHistory(name);
-  return html`<header class="view-head"><h1>${name}</h1><${QueueBadge} state=${queue.state} />
+  return html`<header class="view-head"><h1>${name}</h1><${QueueBadge} queue=${queue} />
       <${StateLevers} queue=${name} state=${queue.state} override=${queue.overrides?.state?.value} /></header>
     <${Summary} queue=${queue} targets=${state.targets} now=${state.at} />
     <div class="two">
