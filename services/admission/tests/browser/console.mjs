@@ -126,7 +126,9 @@ const scenes = {
     await shows(page.locator('.summary .reason'), reason);
     await visitor.waitForSelector('#room[data-view="paused"]');
     assert.match(await visitor.innerText('#reason'), /<b>sharp<\/b>/);
-    await shows(page.locator('tbody tr'), reason);
+    const row = page.locator('[aria-labelledby="section-changes"] tbody tr').first();
+    await shows(row, reason);
+    assert.equal((await row.innerText()).split(reason).length, 2, 'the reason once');
     await open(page, 'Resume');
     await shows(dialog(page).locator('h2'), /^Resume concert$/);
     await submit(page, 'Resume');
@@ -139,9 +141,13 @@ const scenes = {
   // The health of a target, or a time to come, pauses a queue whatever an operator sets. An
   // operator can pause it too, and the page says what is in force.
   async opens_a_queue_that_stays_paused() {
-    await call('POST', '/v1/targets/payments/outcomes', { successes: 0, failures: 40, reporter: 'shop-1' }, keys.shop);
+    await call('POST', '/v1/targets/payments/outcomes', { successes: 0, failures: 40, latency_ms: 90, reporter: 'shop-1' }, keys.shop);
     await call('PATCH', '/v1/admin/queues/vaccination', { opens_at: '2099-01-15T11:00:00Z' });
+    await call('PATCH', '/v1/admin/queues/concert', { max_waiting: 1 });
+    for (const visitor of ['ada', 'grace']) await join(visitor).catch(() => {});
     const { page, complaints } = await operator('#/');
+    await shows(page.locator('.attention'), 'The line is full (1 / 1)');
+    await shows(stat(page.locator('.card', { hasText: 'Success rate' }), 'Latency p95'), /^≤ \d+ ms$/);
     // A queue that opens later is no alarm.
     await shows(page.locator('.card', { hasText: 'vaccination' }).locator('.badge'), 'Opens 15 Jan 2099, 20:00');
     await shows(page.locator('.attention'), 'paused by the health of its target');
@@ -280,6 +286,7 @@ const scenes = {
     const { page, complaints } = await operator('#/');
     await page.locator('.attention').getByRole('link', { name: 'voucher' }).click();
     await shows(stat(page.locator('.tiles'), 'Dead letters'), /^4$/);
+    assert.equal(await stat(page.locator('.tiles'), 'Codes left').count(), 0, 'it hands out no codes');
     await open(page, 'Give up retry');
     await submit(page, 'Give up');
     await announces(page, 'retry is given up');
@@ -405,6 +412,15 @@ const scenes = {
     await shows(page.locator('.banner'), 'Redis is down');
     await page.waitForSelector('main.stale');
     assert.equal(await waiting.innerText(), '10', 'the last value stays');
+    // A dialog says it once, in plain words, before and after its call.
+    await page.evaluate(() => { location.hash = '#/pools/reward'; });
+    await open(page, 'Audit');
+    await shows(dialog(page).locator('.problem'), /^Redis is down\. Try again when it is back\.$/);
+    await submit(page, 'Audit');
+    await shows(dialog(page).locator('.problem'), /^Redis is down: nothing was changed\. Try again when it is back\.$/);
+    assert.equal(await dialog(page).locator('.problem').count(), 1);
+    await submit(page, 'Cancel');
+    await page.evaluate(() => { location.hash = '#/'; });
     console.log('start Redis');
     await page.locator('.banner', { hasText: 'Redis is down' }).waitFor({ state: 'detached' });
     await page.waitForSelector('main:not(.stale) .card');

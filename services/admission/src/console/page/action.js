@@ -110,15 +110,16 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
     }
   };
   const isConflict = problem?.code === 'revision_changed' && conflict;
-  const isOffline = live.value.state?.redis === false;
+  // The code says that a call had no effect: Redis did not answer.
+  const isDown = problem ? problem.code === 'store_unavailable' : live.value.state?.redis === false;
   return html`<dialog ref=${dialog} tabindex="-1" class=${wide ? 'wide' : ''} aria-labelledby="${id}-title" onClose=${close}
       onCancel=${(event) => isBusy && event.preventDefault()}>
     <form onSubmit=${act}>
       <h2 id="${id}-title">${title}</h2>
       ${[says].flat().filter(Boolean).map((text) => html`<p>${text}</p>`)}
-      ${isOffline && html`<p class="problem">Redis is down. Until it is back, calls change nothing.</p>`}
       <${DialogProblem.Provider} value=${problem}>${children}<//>
-      ${isConflict ? conflict(problem, () => setProblem(null)) : html`<${Problem} problem=${problem} />`}
+      ${isConflict ? conflict(problem, () => setProblem(null)) : isDown ? html`<p class="problem" role="alert">Redis is down${problem ? ': nothing was changed' : ''}. Try again when it is back.</p>`
+        : html`<${Problem} problem=${problem} />`}
       <footer>
         <button type="button" disabled=${isBusy} onClick=${close}>Cancel</button>
         <button type="submit" class=${tone} disabled=${isBusy || !isReady} aria-busy=${isBusy}>

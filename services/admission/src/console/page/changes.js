@@ -28,9 +28,10 @@ function Value({ field, value }) {
 }
 
 /** What a change did to each field that it names. Those of an override have a value in any case. */
-function Differences({ change: { operation, before = {}, after = {} } }) {
+function Differences({ change: { operation, reason, before = {}, after = {} } }) {
   const isOverride = operation === 'queue.override_rules';
-  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  // The column "Reason" has a reason that was given.
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => field !== 'reason' || !reason);
   return html`<ul class="differences">${fields.map((field) => html`<li key=${field}>
     <b>${RULES[field]?.label ?? field.replaceAll('_', ' ')}</b> ${(isOverride || field in before) && html`<del><${Value} field=${field} value=${before[field]} /></del> → `}
     ${(isOverride || field in after) && html`<ins><${Value} field=${field} value=${after[field]} /></ins>`}</li>`)}</ul>`;

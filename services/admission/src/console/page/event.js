@@ -51,7 +51,7 @@ export function EventView({ name, entity: event, state }) {
         <${Stat} large label="Sold out" value=${count(event.sold_out)} hint="Accepted applications that found no item left" />
         <${Stat} large label="Failed" value=${count(event.failed)} />
         <${Stat} large label="Dead letters" value=${count(event.dead)} />
-        <${Stat} large label="Codes left" value=${count(event.codes)} />
+        ${event.codes !== undefined && html`<${Stat} large label="Codes left" value=${count(event.codes)} />`}
       </dl>
       ${(event.opens_at || event.ends_at) && html`<dl class="facts">
         ${event.opens_at && html`<div><dt>Opens</dt><dd><${Time} at=${event.opens_at} /> (${remaining(event.opens_at, state.at)})</dd></div>`}

@@ -49,6 +49,9 @@ export function duration(value) {
   });
 }
 
+/** A duration that is the upper bound of what was measured. */
+export const atMost = (value) => known(value, (it) => `≤ ${duration(it)}`);
+
 /** A duration in milliseconds in one unit, for an axis. */
 export function axisDuration(ms) {
   const [unit, size] = [['h', 3_600_000], ['min', 60_000], ['s', 1000]].find(([, it]) => ms >= it) ?? ['s', 1000];

@@ -1,7 +1,7 @@
 // All entities that the key covers, as cards. A card renders only when its entity has changed.
 import { Sparkline } from './chart.js';
 import { html, isAlike, memo, useEffect, useRef, useState } from './dom.js';
-import { count, counted, decimal, duration, percent, plain } from './format.js';
+import { atMost, count, counted, decimal, duration, percent, plain } from './format.js';
 import { Badge, Bar, QueueBadge, Stat, TargetBadge, Time, healthLabel, stateLabel } from './parts.js';
 import { to } from './router.js';
 import { Attention } from './attention.js';
@@ -66,7 +66,7 @@ const TargetCard = memo(({ name, entity: target }) => html`
     <dl class="rows">
       <${Stat} label="Success rate" value=${percent(target.success_rate)} />
       <${Stat} label="Outcomes" value=${count((target.successes ?? 0) + (target.failures ?? 0))} unit=${`in ${duration(target.window_ms)}`} />
-      <${Stat} label="Latency p95" value=${duration(target.latency_p95_ms)} />
+      <${Stat} label="Latency p95" value=${atMost(target.latency_p95_ms)} />
     </dl>
   <//>`, isShownAlike);
 

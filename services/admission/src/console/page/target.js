@@ -1,6 +1,6 @@
 // A target (circuit breaker): its window, its latencies, and what callers get.
 import { html } from './dom.js';
-import { count, duration, percent } from './format.js';
+import { atMost, count, duration, percent } from './format.js';
 import { Bar, Section, Stat, TargetBadge } from './parts.js';
 import { to } from './router.js';
 
@@ -25,8 +25,8 @@ export function TargetView({ name, entity: target, state }) {
         <${Stat} large label="Successes" tone="good" value=${count(target.successes)} />
         <${Stat} large label="Failures" tone="danger" value=${count(target.failures)} />
         <${Stat} large label="Window" value=${duration(target.window_ms)} hint="How long an outcome counts" />
-        <${Stat} large label="Latency p50" value=${duration(target.latency_p50_ms)} />
-        <${Stat} large label="Latency p95" value=${duration(target.latency_p95_ms)} />
+        <${Stat} large label="Latency p50" value=${atMost(target.latency_p50_ms)} />
+        <${Stat} large label="Latency p95" value=${atMost(target.latency_p95_ms)} />
         <${Stat} large label="Reporters" value=${count(target.reporters)} hint="Callers that reported within the window" />
         <${Stat} large label="Permits" value=${{ closed: 'granted', open: 'refused', half_open: 'a few' }[target.state] ?? '–'} />
       </dl>
