@@ -274,7 +274,7 @@ async fn open_streams_cost_redis_nothing() {
     };
     let without = calls_in(5).await;
     let mut streams = Vec::new();
-    for _ in 0..10 {
+    for _ in 0..30 {
         streams.push(Follower::open(&room, "").await);
     }
     let with = calls_in(5).await;
@@ -282,6 +282,6 @@ async fn open_streams_cost_redis_nothing() {
         let at = stream.state["at"].clone();
         stream.until("the streams were alive", |state| state["at"] != at).await;
     }
-    // One command a second for each stream would be 50 more.
-    assert!(with < without + 25, "{with} commands with 10 streams, {without} without");
+    // One command a second for each stream would be 150 more. On a busy machine both vary.
+    assert!(with < without + 75, "{with} commands with 30 streams, {without} without");
 }
