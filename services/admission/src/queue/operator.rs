@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::snapshots::Snapshots as _;
-use anteroom_core::queue::{MAX_TICKET, Queue, Snapshot, Ticket};
+use anteroom_core::queue::{Epoch, MAX_TICKET, Queue, Snapshot, Ticket};
 use anteroom_core::store;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -119,12 +119,18 @@ fn changed(queue: &QueueState, in_force: &Snapshot) -> Problem {
 pub async fn reset(
     Operator { entry, entity: queue, key }: Operator<QueueState>,
 ) -> Result<StatusCode, Problem> {
-    entry.before(counts(&queue).await);
-    queue.queue.by(&key).reset().await?;
+    let by_operator = queue.queue.by(&key);
+    match counts(&queue).await {
+        Some((epoch, before)) => {
+            entry.before(before);
+            by_operator.reset_since(epoch).await?;
+        }
+        None => by_operator.reset().await?,
+    }
     // Redis may fail before a snapshot shows the new epoch.
     queue.active_cache.clear();
     queue.line.lose();
-    entry.after(counts(&queue).await);
+    entry.after(counts(&queue).await.map_or(Value::Null, |(_, after)| after));
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -228,15 +234,16 @@ fn never_given() -> Problem {
         .detail("no visitor has got this ticket since the queue was last reset")
 }
 
-/// The number of places in each state, for the audit log; null if Redis does not answer. Also takes
-/// the snapshot as the newest of this process.
-async fn counts(queue: &QueueState) -> Value {
+/// The epoch, and for the audit log the number of places in each state; `None` if Redis does not
+/// answer. Also takes the snapshot as the newest of this process.
+async fn counts(queue: &QueueState) -> Option<(Epoch, Value)> {
     let requested_at = Instant::now();
-    let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
+    let snapshot = queue.queue.snapshot().await.ok()?;
+    let epoch = snapshot.epoch;
     let counts = json!({
         "waiting": snapshot.depth, "away": snapshot.away, "ready": snapshot.ready,
         "active": snapshot.active, "last_ticket": snapshot.last_ticket,
     });
     queue.observe(requested_at, snapshot);
-    counts
+    Some((epoch, counts))
 }

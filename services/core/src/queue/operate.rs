@@ -202,13 +202,21 @@ impl Queue {
     }
 
     /// Removes all waiting and admitted visitors; tickets restart at 1, under a new epoch. Rules,
-    /// overrides and the log of promotions stay. If the reply is lost, the call is sent again, and
-    /// does nothing in a later epoch.
+    /// overrides and the log of promotions stay. Sent once.
     pub async fn reset(&self) -> Result<(), Error> {
-        let seen = self.snapshot().await?.epoch;
-        let mut args = self.entity().args().with(new_epoch().as_slice()).with(seen.0.as_slice());
+        self.send_reset(&[], Repeat::Never).await
+    }
+
+    /// The same, for a caller that has seen this epoch. If the reply is lost, the call is sent
+    /// again, and does nothing in a later epoch.
+    pub async fn reset_since(&self, seen: Epoch) -> Result<(), Error> {
+        self.send_reset(&seen.0, Repeat::Marked(3)).await
+    }
+
+    async fn send_reset(&self, seen: &[u8], repeat: Repeat) -> Result<(), Error> {
+        let mut args = self.entity().args().with(new_epoch().as_slice()).with(seen);
         self.1.push_to(&mut args);
-        self.entity().ask(&scripts::RESET, args, Repeat::Marked(3)).await.map(drop)
+        self.entity().ask(&scripts::RESET, args, repeat).await.map(drop)
     }
 
     /// Deletes all keys of a queue that no configuration names, in constant time. A process that
