@@ -27,7 +27,7 @@ use futures_util::future::join_all;
 use secrecy::SecretString;
 use tokio_util::sync::CancellationToken;
 
-use crate::callers::keys::Access;
+use crate::callers::caller::Access;
 use crate::entities::{EntityContext, InForce, Listed};
 use crate::live::Feed;
 use crate::metrics::AdmissionMetrics;

@@ -1,9 +1,18 @@
 //! Who may call the service port.
+//!
+//! Operators may do what backends may, and `/v1/admin` is for operators; viewers may read there.
+//! Scopes such as `queues:shop` narrow a key to what they name. The page of the console sends a
+//! cookie instead of a key, the proof that its user signed in with one. A key in the request takes
+//! precedence. Without any configured key the port asks for none.
 
+pub mod caller;
 pub mod keys;
+pub mod loopback;
 pub mod new_key;
 pub mod sender;
 pub mod session;
+#[cfg(test)]
+mod tests;
 
 use std::net::IpAddr;
 

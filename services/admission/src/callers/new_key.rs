@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
     use crate::callers::RequestHead;
-    use crate::callers::keys::{Access, Caller, Permission};
+    use crate::callers::caller::{Access, Caller, Permission};
 
     fn output(arguments: &[&str]) -> String {
         let matches = command().try_get_matches_from(arguments).expect("known arguments");

@@ -7,6 +7,7 @@
 
 use anteroom_authorize::callers::origin::SEC_FETCH_SITE;
 use anteroom_authorize::callers::single::single;
+use anteroom_authorize::problem::{Code, Problem};
 use http::header::ORIGIN;
 
 use super::RequestHead;
@@ -44,6 +45,14 @@ impl Sender {
             _ => Self::OtherPage,
         }
     }
+}
+
+/// The refusal of a page that is not the console.
+pub fn other_page() -> Problem {
+    Problem::new(Code::ORIGIN_REFUSED).detail(
+        "this port refuses all web pages but its own console. In a request of the console `Origin` \
+         equals `Host`: a proxy in front must pass `Host`",
+    )
 }
 
 /// Whether an origin is that of a host, which has no scheme: a proxy in front may have the TLS.

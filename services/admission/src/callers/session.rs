@@ -9,7 +9,7 @@ use http::header::{HeaderValue, InvalidHeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::RequestHead;
-use super::keys::is_loopback_name;
+use super::loopback::is_loopback_name;
 use super::sender::Sender;
 
 /// The name of the cookie on a loopback host, where it can travel without TLS.

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
 use crate::callers::RequestHead;
-use crate::callers::keys::Caller;
+use crate::callers::caller::Caller;
 use crate::http::encoding::{encoded, gzip};
 
 /// Where the page is.

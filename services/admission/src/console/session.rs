@@ -15,8 +15,8 @@ use serde_json::json;
 
 use super::problems::{SignInProblems, SignOutProblems};
 use crate::app::{App, LiveConfig};
-use crate::callers::keys::{Caller, Permission, other_page};
-use crate::callers::sender::Sender;
+use crate::callers::caller::{Caller, Permission};
+use crate::callers::sender::{Sender, other_page};
 use crate::callers::{RequestHead, session};
 use crate::http::audit::AuditEntry;
 use crate::http::extract::Peer;

@@ -14,7 +14,7 @@ use http::request::Parts;
 use super::audit::AuditEntry;
 use crate::app::{App, LiveConfig};
 use crate::callers::RequestHead;
-use crate::callers::keys::{Caller, Permission};
+use crate::callers::caller::{Caller, Permission};
 use crate::entities::{Listed, name_in};
 
 /// So many names are shown to a caller that asks for another one.

@@ -11,7 +11,7 @@ use super::merge_patch::{diff, without_nulls};
 use super::views::CallerView;
 use super::{Live as _, present_time};
 use crate::app::App;
-use crate::callers::keys::Caller;
+use crate::callers::caller::Caller;
 use crate::entities::{Listed as _, Served};
 
 /// All entities at one moment.

@@ -19,7 +19,7 @@ use super::feed::Subscription;
 use super::frame::Seen;
 use super::slots::MOST_STREAMS;
 use crate::app::App;
-use crate::callers::keys::Permission;
+use crate::callers::caller::Permission;
 use crate::http::caller::AnyViewer;
 use crate::http::document::problems;
 

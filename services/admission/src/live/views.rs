@@ -10,7 +10,7 @@ use utoipa::openapi::{KnownFormat, OpenApi, Ref, RefOr, SchemaFormat};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Live;
-use crate::callers::keys::Caller;
+use crate::callers::caller::Caller;
 use crate::entities::Served;
 
 /// The key that a stream was opened with, as it is configured now.

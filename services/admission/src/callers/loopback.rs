@@ -1,0 +1,65 @@
+//! A port without configured keys: it answers programs on this machine.
+//!
+//! It listens on loopback only (the configuration sees to that). A proxy on this machine and a name
+//! server of a stranger bring others to a loopback address, so forwarded requests and other names
+//! are refused.
+
+use std::net::Ipv4Addr;
+
+use anteroom_authorize::problem::{Code, Problem};
+use http::header::{HOST, HeaderName};
+use http::uri::Authority;
+
+use super::RequestHead;
+use super::sender::Sender;
+
+/// What sent a request to a port that answers this machine only.
+///
+/// # Errors
+///
+/// `key_missing` for other machines, and `forwarded_refused` for what came through a proxy or was
+/// sent to a name that is not this machine's.
+pub fn sender(head: &RequestHead<'_>) -> Result<Sender, Problem> {
+    let RequestHead { uri, headers, peer, .. } = head;
+    // The port may still be bound to the address of an earlier configuration.
+    if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+        return Err(Problem::new(Code::KEY_MISSING)
+            .detail("no keys are configured, so this port serves its own machine only"));
+    }
+    if headers.keys().any(is_forwarding) {
+        return Err(Problem::new(Code::FORWARDED_REFUSED)
+            .detail("no keys are configured, so this port refuses what came through a proxy"));
+    }
+    // A proxy may add no header at all, and a stranger's name server may say that its name is here.
+    let mut hosts = headers.get_all(HOST).iter();
+    let is_here = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(is_loopback_name);
+    // A whole address in the request line takes precedence over `Host`.
+    let named = uri.authority().map(Authority::as_str);
+    if is_here && hosts.next().is_none() && named.is_none_or(is_loopback_name) {
+        Ok(Sender::of(head))
+    } else {
+        Err(Problem::new(Code::FORWARDED_REFUSED).detail(
+            "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
+        ))
+    }
+}
+
+/// Whether a `Host` is a loopback name, with any port.
+pub fn is_loopback_name(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host();
+    // Userinfo in front of the name, or anything but a port behind it, is no valid `Host`.
+    let rest = authority.as_str().strip_prefix(name);
+    let has_port = |rest: &str| rest.is_empty() || authority.port_u16().is_some();
+    let is_loopback = name.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
+        || name == "[::1]";
+    is_loopback && rest.is_some_and(has_port)
+}
+
+/// A header that proxies add.
+fn is_forwarding(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("x-forwarded-")
+        || ["forwarded", "x-real-ip", "x-original-uri", "x-original-url", "via"].contains(&name)
+}
