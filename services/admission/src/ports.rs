@@ -18,8 +18,6 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
-use crate::changes;
-use crate::console;
 use crate::entities::{Routes as _, Served};
 use crate::http::audit::Audit;
 use crate::http::extract::Peer;
@@ -27,7 +25,7 @@ use crate::http::fast_path::{FastPath, HotRoute};
 use crate::http::route::RouteInfo;
 use crate::http::shell::{InFlight, ResponseFuture, Shell, ShellLayer};
 use crate::http::{document, openapi};
-use crate::live;
+use crate::{changes, console, live};
 
 /// What one port answers with.
 pub struct PortService {
@@ -72,15 +70,12 @@ pub fn service(app: &Arc<App>) -> PortService {
     let mut routes = PortRoutes::of(document::ServiceDocument::openapi());
     let audit = Audit::default();
     for_each_kind!(add(&mut routes, &audit));
-    routes.all = std::mem::take(&mut routes.all).merge(live::service(&audit));
-    if app.has_console {
-        let mut console = console::routes(&audit);
-        document::require_key(console.get_openapi_mut());
-        routes.all = routes.all.merge(console);
+    let of_all_kinds = [live::service(&audit), changes::service(&audit)];
+    let console = app.has_console.then(|| console::service(&audit));
+    for mut calls in of_all_kinds.into_iter().chain(console) {
+        document::require_key(calls.get_openapi_mut());
+        routes.all = routes.all.merge(calls);
     }
-    let mut of_any_kind = changes::service(&audit);
-    document::require_key(of_any_kind.get_openapi_mut());
-    routes.all = routes.all.merge(of_any_kind);
     port(app, false, routes.all, &routes.hot)
 }
 

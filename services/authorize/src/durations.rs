@@ -1,7 +1,7 @@
 //! Times in answers: durations in whole milliseconds in a body, in whole seconds in a header,
 //! moments as RFC 3339.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anteroom_config::Moment;
 
@@ -13,6 +13,11 @@ pub fn millis(duration: Duration) -> u64 {
 /// A duration in whole seconds, rounded up and at least one: what `Retry-After` can say.
 pub fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+/// The clock of this process: the time since 1970.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// A moment as RFC 3339 writes it, in UTC; `None` for one that the store cannot hold.

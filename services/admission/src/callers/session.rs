@@ -1,8 +1,9 @@
 //! The console's cookie, which counts as the API key with which its user signed in.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anteroom_authorize::callers::cookies::{self, sensitive};
+use anteroom_authorize::durations::since_1970;
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_core::session::{SESSION_PREFIX, Session, SessionKeys};
 use http::header::{HeaderValue, InvalidHeaderValue};
@@ -30,13 +31,13 @@ pub struct ProvenSession {
 impl ProvenSession {
     /// What a text proves now.
     fn read(text: &str, keys: &SessionKeys) -> Option<Self> {
-        let session = keys.verify(text, now())?;
+        let session = keys.verify(text, since_1970())?;
         Some(Self { session, text: text.into() })
     }
 
     /// Whether the text still proves it: its time is not over, and its secret still there.
     pub fn is_valid(&self, keys: &SessionKeys) -> bool {
-        keys.verify(self.text.expose_secret(), now()).is_some()
+        keys.verify(self.text.expose_secret(), since_1970()).is_some()
     }
 }
 
@@ -73,11 +74,6 @@ fn name_on(host: Option<&str>) -> &'static str {
 /// The refusal of a session that is over, or whose key was replaced.
 pub fn ended() -> Problem {
     Problem::new(Code::KEY_INVALID).detail("the session of the console has ended: sign in again")
-}
-
-/// The time since 1970, by the clock of this process: it decides its sessions only.
-pub fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The `Set-Cookie` that gives this text to a browser which called this host. Over plain HTTP a

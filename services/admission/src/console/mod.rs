@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http::audit::Audit;
 
 /// The routes of the console.
-pub fn routes(audit: &Audit) -> OpenApiRouter<Arc<App>> {
+pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(audit.around_any("console.sign_in", routes!(session::sign_in)))
         .routes(audit.around_any("console.sign_out", routes!(session::sign_out)))

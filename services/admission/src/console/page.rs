@@ -7,15 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use anteroom_authorize::problem::{Code, Problem};
-use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use http::header::{CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY};
 use http::request::Parts;
 use rust_embed::Embed;
 use sha2::{Digest as _, Sha256};
@@ -23,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::app::App;
 use crate::callers::RequestHead;
 use crate::callers::caller::Caller;
-use crate::http::encoding::{encoded, gzip};
+use crate::http::file::File;
 
 /// Where the page is.
 pub const PAGE: &str = "/console";
@@ -47,13 +43,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 #[folder = "src/console/page"]
 struct Folder;
 
-/// A file of the page.
-struct File {
-    kind: &'static str,
-    plain: Bytes,
-    gzip: Option<Bytes>,
-}
-
 /// All files.
 struct Files {
     digest: String,
@@ -62,13 +51,6 @@ struct Files {
 }
 
 static FILES: LazyLock<Files> = LazyLock::new(Files::read);
-
-impl File {
-    fn new(kind: &'static str, plain: Bytes) -> Self {
-        let gzip = gzip(&plain).filter(|gzip| gzip.len() < plain.len());
-        Self { kind, plain, gzip }
-    }
-}
 
 impl Files {
     fn read() -> Self {
@@ -105,15 +87,12 @@ fn kind(name: &str) -> Option<&'static str> {
 pub async fn page(State(app): State<Arc<App>>, parts: Parts) -> Result<Response, Problem> {
     Caller::may_see_page(app.live().access(), &RequestHead::of(&parts))?;
     let head = [
-        (CONTENT_TYPE, FILES.index.kind),
         (CONTENT_SECURITY_POLICY, POLICY),
         // A page that opens this one in a window gets no hold of it.
         (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
         (REFERRER_POLICY, "no-referrer"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
-    Ok((head, encoded(&parts.headers, &FILES.index.plain, FILES.index.gzip.as_ref()))
-        .into_response())
+    Ok((head, FILES.index.content(&parts.headers)).into_response())
 }
 
 /// Addresses in the page are relative to the one without a slash.
@@ -130,13 +109,7 @@ pub async fn asset(
     Caller::may_see_page(app.live().access(), &RequestHead::of(&parts))?;
     let file = FILES.by_name.get(&name).filter(|_| digest == FILES.digest);
     let file = file.ok_or_else(|| Problem::new(Code::NOT_FOUND))?;
-    let head = [
-        (CONTENT_TYPE, file.kind),
-        (CACHE_CONTROL, "public, max-age=31536000, immutable"),
-        (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    ];
-    Ok((head, encoded(&parts.headers, &file.plain, file.gzip.as_ref())).into_response())
+    Ok(file.response(&parts.headers))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anteroom_authorize::callers::client_address::client_address;
+use anteroom_authorize::durations::since_1970;
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_config::Rate;
 use axum::extract::State;
@@ -54,7 +55,7 @@ pub async fn sign_in(State(app): State<Arc<App>>, parts: Parts) -> Result<Respon
     let caller = Caller::of(live.access(), &head)?;
     entry.key(caller.name());
     caller.may(Permission::View)?;
-    let now = session::now();
+    let now = since_1970();
     let session = match caller.session() {
         Some(session) => Some(session.clone().renewed(now)),
         None => caller.begin_session(now),

@@ -13,9 +13,8 @@ mod stream;
 mod views;
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use anteroom_authorize::durations::moment;
+use anteroom_authorize::durations::{moment, since_1970};
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -25,7 +24,6 @@ pub use self::feed::Feed;
 use crate::app::App;
 use crate::entities::Entity;
 use crate::http::audit::Audit;
-use crate::http::document;
 
 /// An entity as live streams show it.
 pub trait Live: Entity {
@@ -41,15 +39,11 @@ pub trait Live: Entity {
 pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
     let follow = audit.around_any("live.follow", routes!(stream::live));
     let mut routes = OpenApiRouter::new().routes(follow);
-    let calls = routes.get_openapi_mut();
-    views::add(calls);
-    document::require_key(calls);
+    views::add(routes.get_openapi_mut());
     routes
 }
 
 /// The clock of this process, as RFC 3339.
 fn present_time() -> Value {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let seconds = since.map(|since| since.as_secs()).unwrap_or_default();
-    moment(seconds).map_or(Value::Null, Value::from)
+    moment(since_1970().as_secs()).map_or(Value::Null, Value::from)
 }

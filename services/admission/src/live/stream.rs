@@ -1,16 +1,13 @@
 //! One live stream: its events, and whether its caller may still have it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use anteroom_authorize::durations::millis;
 use anteroom_authorize::problem::edge::CALLER;
 use anteroom_authorize::problem::{Code, Problem, retry};
-use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::{Stream, stream};
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use rand::Rng as _;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +19,7 @@ use crate::app::App;
 use crate::callers::caller::Permission;
 use crate::http::caller::AnyViewer;
 use crate::http::document::problems;
+use crate::http::event_stream;
 
 problems! {
     /// Refusals of a stream.
@@ -60,12 +58,7 @@ pub async fn live(
     let seen = Seen { frame: frames.newest(), caller };
     let stopping = app.stopping.clone();
     let events = Events { app, frames, stopping, seen, next_step: Next::Begin };
-    let mut response = Response::new(Body::from_stream(events.into_stream()));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // NGINX would otherwise collect the events.
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(event_stream::response(events.into_stream()))
 }
 
 /// The events of one stream.
@@ -85,11 +78,8 @@ enum Next {
 }
 
 impl Events {
-    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        stream::unfold(self, async |mut events| {
-            let bytes = events.next().await?;
-            Some((Ok(Bytes::from(bytes)), events))
-        })
+    fn into_stream(self) -> impl Stream<Item = String> {
+        stream::unfold(self, async |mut events| Some((events.next().await?, events)))
     }
 
     /// The next event; `None` after the last.

@@ -6,7 +6,6 @@
 //! reconnecting. Past the most streams of the process, or of one address, the answer is
 //! 204: a browser does not reconnect after that either.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,18 +16,17 @@ use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::queue::streams::{StreamHandle, Streams};
 use anteroom_authorize::queue::visits;
 use anteroom_core::queue::{Place, PlaceRef, Visit};
-use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::{Stream, stream};
 use http::StatusCode;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use rand::Rng as _;
 
 use super::caller::ByVisitor;
 use super::problems::HolderProblems;
 use super::views::place::view;
 use crate::app::App;
+use crate::http::event_stream;
 use crate::queue::stream_slots::StreamSlot;
 
 const AT_LEAST_EVERY: Duration = Duration::from_secs(15);
@@ -68,12 +66,7 @@ pub async fn events(
     let open = OpenStream::new(&app, &queue, of, slot);
     let (last_position, next_step) = (visitor.last_position, Next::Send(place, queue));
     let watch = Watch { app, of, open, next_step, last_position, sent_retry: false };
-    let mut response = Response::new(Body::from_stream(watch.into_stream()));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    // NGINX would otherwise collect the events.
-    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(event_stream::response(watch.into_stream()))
 }
 
 /// Until the next event: as long as a poll would wait, and never so long that a proxy takes the
@@ -101,11 +94,8 @@ enum Next {
 }
 
 impl Watch {
-    fn into_stream(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
-        stream::unfold(self, async |mut watch| {
-            let bytes = watch.next().await?;
-            Some((Ok(Bytes::from(bytes)), watch))
-        })
+    fn into_stream(self) -> impl Stream<Item = String> {
+        stream::unfold(self, async |mut watch| Some((watch.next().await?, watch)))
     }
 
     /// The next event; `None` after the last.

@@ -3,9 +3,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anteroom_core::queue::{Epoch, Snapshot, Totals};
+
+use crate::durations::since_1970;
 
 /// The length of a step.
 pub const STEP: Duration = Duration::from_secs(5);
@@ -62,8 +64,7 @@ impl History {
     /// Takes in a snapshot that was requested at this time. One that another has overtaken counts
     /// for nothing.
     pub fn note(&self, requested_at: Instant, snapshot: &Snapshot) {
-        let clock = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let at = clock.map(|since| since.as_secs()).unwrap_or_default();
+        let at = since_1970().as_secs();
         let number = self.number(requested_at);
         let reading = Step {
             number,

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anteroom_authorize::durations::since_1970;
 use anteroom_authorize::problem::Code;
 use anteroom_core::session::{Session, SessionKeys};
 use http::header::{HOST, ORIGIN};
@@ -8,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Method, Uri};
 use secrecy::SecretString;
 
 use super::{HERE, headers, keys, of, sessions};
+use crate::callers::RequestHead;
 use crate::callers::caller::{Access, Caller, Permission};
-use crate::callers::{RequestHead, session};
 
 const OWN_PAGE: [(&str, &str); 3] = [
     ("host", "console.example"),
@@ -32,7 +33,7 @@ fn with_cookies(texts: &[&str], pairs: &[(&'static str, &'static str)]) -> Heade
 
 #[test]
 fn the_cookie_of_the_console_counts_as_its_key_for_its_own_page_only() {
-    let session = super::caller("Bearer ark1.ops").expect("a key").begin_session(session::now());
+    let session = super::caller("Bearer ark1.ops").expect("a key").begin_session(since_1970());
     let session = session.expect("there are keys");
     let of = |method, pairs: &[_]| of(&keys(), method, &with_cookie(&session, pairs), None);
     for method in [Method::GET, Method::PATCH] {
@@ -62,7 +63,7 @@ fn a_session_ends_with_its_key() {
         let headers = with_cookie(session, &OWN_PAGE);
         of(&keys(), Method::GET, &headers, None).map(|caller| caller.name().to_owned())
     };
-    let now = session::now();
+    let now = since_1970();
     assert_eq!(of(&Session::begin("ops", own_key, now)), Ok("ops".into()));
     for (name, digest) in [("ops", &[1; 32]), ("gone", own_key), ("screen", own_key)] {
         assert_eq!(of(&Session::begin(name, digest, now)), Err(Code::KEY_INVALID), "{name}");
@@ -75,7 +76,7 @@ fn a_session_ends_with_its_key() {
 /// those first.
 #[test]
 fn of_several_sessions_the_newest_counts_and_other_texts_hide_none() {
-    let (keys, now) = (keys(), session::now());
+    let (keys, now) = (keys(), since_1970());
     let begin = |name: &str, ago| {
         let session = Session::begin(name, &keys[name].digest.0, now - Duration::from_secs(ago));
         sessions().sign(&session)
@@ -95,7 +96,7 @@ fn of_several_sessions_the_newest_counts_and_other_texts_hide_none() {
 #[test]
 fn a_call_that_lasts_ends_with_its_session() {
     let mut keys = keys();
-    let session = Session::begin("ops", &keys["ops"].digest.0, session::now());
+    let session = Session::begin("ops", &keys["ops"].digest.0, since_1970());
     let signed_in = with_cookie(&session, &OWN_PAGE);
     let caller = of(&keys, Method::GET, &signed_in, None).expect("signed in");
     let access = Access { keys: &keys, sessions: Some(&sessions()) };
@@ -115,7 +116,7 @@ fn a_call_that_lasts_ends_with_its_session() {
 
 #[test]
 fn without_a_console_there_is_no_cookie() {
-    let session = Session::begin("ops", &keys()["ops"].digest.0, session::now());
+    let session = Session::begin("ops", &keys()["ops"].digest.0, since_1970());
     let (keys, headers) = (keys(), with_cookie(&session, &OWN_PAGE));
     let (method, uri) = (Method::GET, Uri::from_static("/v1/queues/shop"));
     let head = RequestHead { method: &method, uri: &uri, headers: &headers, peer: HERE };

@@ -5,17 +5,15 @@ use std::sync::LazyLock;
 
 use anteroom_config::{Background, PageConfig, PageTheme, Picture};
 use axum::body::Bytes;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, X_CONTENT_TYPE_OPTIONS,
-};
+use http::HeaderMap;
 use sha2::{Digest as _, Sha256};
 
 use super::colours::Palette;
 use super::views;
-use crate::http::encoding::{encoded, gzip};
+use crate::http::file::File;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -37,40 +35,25 @@ pub struct Asset {
     pub name: String,
     /// Its SHA-256 in Base64, as policies and `integrity` name it.
     pub digest: String,
-    kind: &'static str,
-    plain: Bytes,
-    gzip: Option<Bytes>,
+    file: File,
 }
 
 impl Asset {
     pub fn new(stem: &str, ending: &str, kind: &'static str, content: Bytes) -> Self {
         let name = format!("{stem}-{}.{ending}", short_digest(&content));
         let digest = STANDARD.encode(Sha256::digest(&content));
-        // A PNG would become longer.
-        let gzip = gzip(&content).filter(|gzip| gzip.len() < content.len());
-        Self { name, digest, kind, gzip, plain: content }
+        Self { name, digest, file: File::new(kind, content) }
     }
 
     /// The same as an address that holds the content.
     pub fn to_data(&self) -> String {
-        let kind = self.kind.split(';').next().unwrap_or_default();
-        format!("data:{kind};base64,{}", STANDARD.encode(&self.plain))
+        let kind = self.file.kind.split(';').next().unwrap_or_default();
+        format!("data:{kind};base64,{}", STANDARD.encode(&self.file.plain))
     }
 
     /// The content as text; nothing if it is none.
     pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.plain).unwrap_or_default()
-    }
-
-    /// A file of these never changes. Opened alone it is no page: no script in it runs.
-    fn response(&self, headers: &HeaderMap) -> Response {
-        let head = [
-            (CONTENT_TYPE, self.kind),
-            (CACHE_CONTROL, "public, max-age=31536000, immutable"),
-            (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),
-            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        ];
-        (head, encoded(headers, &self.plain, self.gzip.as_ref())).into_response()
+        std::str::from_utf8(&self.file.plain).unwrap_or_default()
     }
 }
 
@@ -132,7 +115,7 @@ impl Assets {
         let own = [&*PAGE_SCRIPT, &self.style].into_iter().chain(&self.icons);
         let all = own.chain(&self.logo).chain(&self.background);
         let asset = all.into_iter().find(|asset| asset.name == name)?;
-        Some(asset.response(headers))
+        Some(asset.file.response(headers))
     }
 }
 

@@ -6,8 +6,9 @@ mod policy;
 mod tests;
 
 use std::fmt::Write as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use anteroom_authorize::durations::since_1970;
 use anteroom_config::QueueConfig;
 use axum::body::Body;
 use axum::response::Response;
@@ -133,7 +134,7 @@ impl Page<'_> {
                     "key" => {
                         html.push_str(&URL_SAFE_NO_PAD.encode(rand::rng().random::<[u8; 24]>()));
                     }
-                    "now" => _ = write!(html, "{}", now_ms()),
+                    "now" => _ = write!(html, "{}", since_1970().as_millis()),
                     "languages" => self.push_languages(&mut html),
                     "texts" => html.push_str(&language.json.replace('<', "\\u003c")),
                     // A test fills the template and looks for what is left.
@@ -161,11 +162,6 @@ impl Page<'_> {
     fn turn(&self) -> &'static str {
         if self.return_to.is_some() { "turn_leads_on" } else { "turn_here" }
     }
-}
-
-/// The time, in milliseconds since 1970.
-fn now_ms() -> u128 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis())
 }
 
 /// Makes text safe between tags and in quoted attributes.
