@@ -314,11 +314,15 @@ async fn operators_and_viewers_read_the_log_page_by_page() {
     }
     let detail = page(&room, SCREEN, "").await.json()["detail"].clone();
     assert!(detail.as_str().is_some_and(|it| it.contains("SECTION:NAME")), "{detail}");
-    let audit = room.anteroom.admission.process.stdout();
-    let lines = audit.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let refused =
-        lines.filter(|line| line["operation"] == "changes").find(|line| line["pool"] == "none");
-    assert_eq!(refused.expect("a line")["outcome"], "unknown_pool");
+    let is_logged = |line: &Value| {
+        (&line["operation"], &line["pool"], &line["outcome"])
+            == (&json!("changes"), &json!("none"), &json!("unknown_pool"))
+    };
+    until("the refusal is logged", PATIENCE, async || {
+        let log = room.anteroom.admission.process.stdout();
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).any(|line| is_logged(&line))
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ async fn it_has_the_promotions_and_missed_turns_of_all_processes() {
     let call = room.call_at(&later.url("service"), Method::GET, HISTORY);
     let empty = call.send().await.is(200).json();
     assert_eq!((sum(&empty, "admitted"), sum(&empty, "missed")), (0, 0));
-    assert!(empty["points"].as_array().expect("points").len() <= 2, "{empty:#}");
+    assert!(empty["points"].as_array().expect("points").len() < 12, "{empty:#}");
 
     // It is kept through a reload, and goes on after a reset.
     room.reconfigure(&format!("{QUEUE}max_waiting = 7\n[queues.other]\ncapacity = 1\n"));

@@ -272,6 +272,11 @@ macro_rules! handle {
                 self.entity().changes(&scripts::CHANGES, before, limit).await
             }
 
+            /// By whom the calls of this handle are.
+            fn operator(&self) -> &$crate::changes::By {
+                &self.1
+            }
+
             fn entity(&self) -> &Entity<Rules> {
                 &self.0.entity
             }

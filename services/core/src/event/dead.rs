@@ -65,7 +65,7 @@ impl Event {
     /// their old order, with all their attempts.
     pub async fn retry_dead(&self, visitor_ids: &[&str]) -> Result<Retried, Error> {
         let mut args = self.waking_args();
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         for visitor_id in visitor_ids {
             args.push(self.visitor(visitor_id).as_slice());
         }
@@ -97,7 +97,7 @@ impl Event {
     /// goes back to the stock. False when it is no dead letter, and did not fail before.
     pub async fn give_up(&self, visitor_id: &str) -> Result<bool, Error> {
         let mut args = self.waking_args().with(self.visitor(visitor_id).as_slice());
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         let mut reply = self.entity().ask(&scripts::GIVE_UP, args, Repeat::IfUnknown).await?;
         Ok(code(&mut reply)? == Code::Ok)
     }

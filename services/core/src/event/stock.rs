@@ -43,7 +43,7 @@ impl Event {
         let mut keys = script.keys_of(self.name());
         script.push_digest_key(&mut keys, self.name(), b'o', &operation.id);
         let mut args = self.waking_args().with(operation.fingerprint.as_slice()).with(units);
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         let call = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
         let mut reply = self.entity().seeded(script, call).await?;
         let (code, given) = (reply.count()?, reply.count()?);

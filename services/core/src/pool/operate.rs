@@ -18,7 +18,7 @@ impl Pool {
         script.push_digest_key(&mut keys, self.name(), CALL_KEY, &operation.id);
         let args = self.entity().args().with(operation.fingerprint.as_slice()).with(amount);
         let mut args = args.with(operation_id);
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         self.retry_while_sweeping(|| async {
             let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
             let mut numbers = self.entity().seeded(script, ask).await?.numbers()?;
@@ -35,7 +35,7 @@ impl Pool {
     /// Lets money move again after a change of the store's primary; a repeat where it did.
     pub async fn confirm(&self) -> Result<Answer<()>, Error> {
         let mut args = self.entity().args();
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         let mut reply = self.entity().ask(&scripts::CONFIRM, args, Repeat::IfUnknown).await?;
         Ok(match reply.count()? {
             0 => Answer::Repeated(()),

@@ -122,7 +122,7 @@ impl Queue {
         let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
         rules.push(expected.map(|revision| revision.to_string()).unwrap_or_default());
         rules.push(seen.to_string());
-        self.1.push_to(&mut rules);
+        self.operator().push_to(&mut rules);
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
@@ -140,7 +140,7 @@ impl Queue {
     /// Removes the place of a ticket and returns it; `None` when no place has it.
     pub async fn evict(&self, ticket: Ticket) -> Result<Option<PlaceRef>, Error> {
         let mut args = self.entity().args().with(ticket);
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         let mut reply = self.entity().ask(&scripts::EVICT, args, Repeat::IfUnknown).await?;
         if reply.count()? == 0 {
             return Ok(None);
@@ -215,7 +215,7 @@ impl Queue {
 
     async fn send_reset(&self, seen: &[u8], repeat: Repeat) -> Result<(), Error> {
         let mut args = self.entity().args().with(new_epoch().as_slice()).with(seen);
-        self.1.push_to(&mut args);
+        self.operator().push_to(&mut args);
         self.entity().ask(&scripts::RESET, args, repeat).await.map(drop)
     }
 
