@@ -16,11 +16,8 @@ mod tests;
 
 use std::net::IpAddr;
 
-use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, Method, Uri};
-
-use crate::http::extract::Peer;
 
 /// The head of a request, as far as it shows the caller.
 #[derive(Clone, Copy, Debug)]
@@ -33,12 +30,6 @@ pub struct RequestHead<'a> {
 }
 
 impl<'a> RequestHead<'a> {
-    /// The head of a request that the router has.
-    pub fn of(parts: &'a Parts) -> Self {
-        let Parts { method, uri, headers, .. } = parts;
-        Self { method, uri, headers, peer: Peer::address_in(parts) }
-    }
-
     /// The host that the request names, with its port. A whole address in the request line takes
     /// precedence over `Host`. None if several are named.
     pub fn host(&self) -> Option<&'a str> {

@@ -19,6 +19,7 @@ use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::app::App;
+use crate::callers::RequestHead;
 use crate::entities::Listed;
 
 /// The longest body that any call takes, in bytes.
@@ -37,6 +38,14 @@ impl Peer {
     /// The same, for calls whose answer depends on an address.
     pub fn in_any(parts: &Parts) -> IpAddr {
         Self::address_in(parts).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+    }
+}
+
+impl<'a> RequestHead<'a> {
+    /// The head of a request that the router has.
+    pub fn of(parts: &'a Parts) -> Self {
+        let Parts { method, uri, headers, .. } = parts;
+        Self { method, uri, headers, peer: Peer::address_in(parts) }
     }
 }
 
