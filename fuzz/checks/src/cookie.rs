@@ -33,7 +33,7 @@ pub fn check(data: &[u8]) {
 
 /// What is behind `name=`, in pairs that are UTF-8.
 fn expected<'a>(name: &str, lines: &'a [u8]) -> Vec<&'a str> {
-    let pairs = lines.split(|&byte| b"\n;,".contains(&byte));
+    let pairs = lines.split(|&byte| b"\n;".contains(&byte));
     let texts = pairs.filter_map(|pair| std::str::from_utf8(pair.trim_ascii()).ok());
     texts.filter_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).collect()
 }

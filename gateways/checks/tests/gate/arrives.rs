@@ -409,6 +409,10 @@ pub async fn promise_4_a_place_is_found_in_each_cookie_line(plan: impl Into<Plan
         assert!(!format!("{:?}", arrival.headers).contains("art1."), "{arrival:?}");
         assert_eq!(cookies(&arrival.header("cookie").join(";")), ["theme=dark"], "{lines:?}");
     }
+    // A sibling host can set any value of any other cookie.
+    let ask = site.client.get(format!("{}/seats", site.url));
+    let answer = Answer::of(ask.header("cookie", format!("theme=dark,{ours}"))).await;
+    assert_eq!(answer.status, 401, "{answer:?}");
 }
 
 /// The cookies of a header, however it parts them.

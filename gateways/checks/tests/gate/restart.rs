@@ -43,7 +43,12 @@ impl Visitor {
     async fn visit(&self, token: &str) -> Option<u16> {
         let visit = self.client.get(format!("{}/seats", self.url));
         let answer = visit.header("x-anteroom-token", token).send().await.ok()?;
-        Some(answer.status().as_u16())
+        let status = answer.status();
+        if status.is_server_error() {
+            println!("{answer:?}");
+            println!("{:?}", answer.text().await);
+        }
+        Some(status.as_u16())
     }
 }
 

@@ -76,7 +76,7 @@ impl Caller {
         }
         if !head.headers.contains_key(AUTHORIZATION)
             && let Some(sessions) = sessions
-            && let Some(proven) = session::of(head, sessions)?
+            && let Some(proven) = session::of(head, sessions, keys)?
         {
             return Self::signed_in(keys, proven);
         }
@@ -89,10 +89,8 @@ impl Caller {
         keys: &BTreeMap<String, KeyConfig>,
         proven: ProvenSession,
     ) -> Result<Self, Problem> {
-        let session = &proven.session;
-        let key = keys.get(session.key()).filter(|key| session.is_of(&key.digest.0));
-        let key = key.ok_or_else(session::ended)?.clone();
-        Ok(Self { name: session.key().to_owned(), key: Some(key), proven: Some(proven) })
+        let key = proven.key(keys).ok_or_else(session::ended)?.clone();
+        Ok(Self { name: proven.session.key().to_owned(), key: Some(key), proven: Some(proven) })
     }
 
     /// Whether the page of the console, which has no secrets, may be shown to who sends a request.

@@ -1,10 +1,12 @@
 //! The console's cookie, which counts as the API key with which its user signed in.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anteroom_authorize::callers::cookies::{self, sensitive};
 use anteroom_authorize::durations::since_1970;
 use anteroom_authorize::problem::{Code, Problem};
+use anteroom_config::KeyConfig;
 use anteroom_core::session::{SESSION_PREFIX, Session, SessionKeys};
 use http::header::{HeaderValue, InvalidHeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -35,20 +37,29 @@ impl ProvenSession {
         Some(Self { session, text: text.into() })
     }
 
+    /// Its key, if that is still one of these.
+    pub fn key<'a>(&self, keys: &'a BTreeMap<String, KeyConfig>) -> Option<&'a KeyConfig> {
+        keys.get(self.session.key()).filter(|key| self.session.is_of(&key.digest.0))
+    }
+
     /// Whether the text still proves it: its time is not over, and its secret still there.
     pub fn is_valid(&self, keys: &SessionKeys) -> bool {
         keys.verify(self.text.expose_secret(), since_1970()).is_some()
     }
 }
 
-/// The session that the cookies of a request prove, the newest if there are several; `None` without
-/// a cookie.
+/// The session that the cookies of a request prove, the newest if there are several of the keys in
+/// force; `None` without a cookie.
 ///
 /// # Errors
 ///
 /// `key_missing` for a request that no page of this port sent, and `key_invalid` for a session that
 /// has ended.
-pub fn of(head: &RequestHead<'_>, keys: &SessionKeys) -> Result<Option<ProvenSession>, Problem> {
+pub fn of(
+    head: &RequestHead<'_>,
+    secrets: &SessionKeys,
+    keys: &BTreeMap<String, KeyConfig>,
+) -> Result<Option<ProvenSession>, Problem> {
     let name = name_on(head.host());
     if cookies::values(head.headers, [name]).next().is_none() {
         return Ok(None);
@@ -62,7 +73,8 @@ pub fn of(head: &RequestHead<'_>, keys: &SessionKeys) -> Result<Option<ProvenSes
     }
     let texts = cookies::values(head.headers, [name]);
     let texts = texts.filter(|text| text.starts_with(SESSION_PREFIX)).take(MOST_COOKIES);
-    let valid = texts.filter_map(|text| ProvenSession::read(text, keys));
+    let proven = texts.filter_map(|text| ProvenSession::read(text, secrets));
+    let valid = proven.filter(|proven| proven.key(keys).is_some());
     valid.max_by_key(|proven| proven.session.times()).map(Some).ok_or_else(ended)
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use anteroom_authorize::problem::{Code, Problem};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::Engine as _;
@@ -103,11 +104,12 @@ pub async fn without_slash() -> Redirect {
 /// A file of the page, which never changes under its address.
 pub async fn asset(
     State(app): State<Arc<App>>,
-    Path((digest, name)): Path<(String, String)>,
+    path: Result<Path<(String, String)>, PathRejection>,
     parts: Parts,
 ) -> Result<Response, Problem> {
     Caller::may_see_page(app.live().access(), &RequestHead::of(&parts))?;
-    let file = FILES.by_name.get(&name).filter(|_| digest == FILES.digest);
+    let named = path.ok().filter(|Path((digest, _))| *digest == FILES.digest);
+    let file = named.and_then(|Path((_, name))| FILES.by_name.get(&name));
     let file = file.ok_or_else(|| Problem::new(Code::NOT_FOUND))?;
     Ok(file.response(&parts.headers))
 }

@@ -91,6 +91,12 @@ fn of_several_sessions_the_newest_counts_and_other_texts_hide_none() {
     assert_eq!(of(&[&["x"; 100][..], &[&own]].concat()), Ok("ops".into()));
     assert_eq!(of(&["acs1.x", "acs1.", &own]), Ok("ops".into()));
     assert_eq!(of(&["acs1.x", "x"]), Err(Code::KEY_INVALID));
+    // Nor does a newer one whose key is no longer there, or the value of another cookie.
+    let removed = Session::begin("removed", &[1; 32], now);
+    assert_eq!(of(&[&own, &sessions().sign(&removed)]), Ok("ops".into()));
+    let other = format!("x,__Host-anteroom_console={}", begin("screen", 0));
+    assert_eq!(of(&[&own, &other]), Ok("ops".into()));
+    assert_eq!(of(&[&other]), Err(Code::KEY_INVALID));
 }
 
 #[test]
