@@ -5,10 +5,8 @@ import { html, useState } from './dom.js';
 import { count, wholeNumber } from './format.js';
 
 /** `field` is the name of the amount in the body; `done(answer)` a sentence about the result. */
-export function AddAmount({ label, submit, title, says, path, field, done }) {
-  return html`<${Lever} label=${label} tone="primary">
-    ${(close) => html`<${AddDialog} title=${title} submit=${submit} says=${says} path=${path} field=${field} done=${done} close=${close} />`}
-  <//>`;
+export function AddAmount({ label, ...properties }) {
+  return html`<${Lever} label=${label} tone="primary">${(close) => html`<${AddDialog} ...${properties} close=${close} />`}<//>`;
 }
 
 function AddDialog({ title, submit, says, path, field, done, close }) {

@@ -5,7 +5,7 @@
 const PATIENCE_MS = 15_000;
 
 /** A call that was refused, or that was not answered. Its fields are those of a problem. */
-export class Refusal extends Error {
+class Refusal extends Error {
   constructor(problem, etag) {
     super(problem.title);
     Object.assign(this, problem);

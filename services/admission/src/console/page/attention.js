@@ -9,7 +9,7 @@ const entries = (entities) => Object.entries(entities ?? {}).sort(([a], [b]) => 
 const lineTaken = (depth, most) => (depth >= most ? `The line is full (${count(depth)} / ${count(most)})` : `${percent(depth / most)} of the line is taken`);
 
 /** `[{ kind, name, tone, text }]`, the most urgent first. */
-export function concerns(state) {
+function concerns(state) {
   const found = [];
   const add = (tone, kind, name, text) => found.push({ tone, kind, name, text });
   for (const [name, pool] of entries(state.pools)) {

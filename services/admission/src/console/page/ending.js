@@ -21,8 +21,8 @@ export function endOf({ choice, at, kept }) {
 export const isEnding = (ending) => ending.choice === '' || endOf(ending) !== undefined;
 
 /** The fields of the choice. */
-export function EndingFields({ value, onChange, isRequired, none = 'no end: until an operator removes it' }) {
-  const choices = [...(value.kept ? [['keep', `keep the end (${minute(value.kept)})`]] : []), ...(isRequired ? [] : [['', none]]), ...MINUTES, ['at', 'at a time …']];
+export function EndingFields({ value, onChange, isRequired }) {
+  const choices = [...(value.kept ? [['keep', `keep the end (${minute(value.kept)})`]] : []), ...(isRequired ? [] : [['', 'no end: until an operator removes it']]), ...MINUTES, ['at', 'at a time …']];
   const end = value.choice === 'at' ? endOf(value) : undefined;
   return html`<${ChoiceField} label="End" name="until" value=${value.choice} choices=${choices}
       onChange=${(choice) => onChange({ ...value, choice })} />

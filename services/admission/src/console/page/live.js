@@ -19,7 +19,7 @@ const HIDDEN_MS = 5000;
 export const live = createStore({ phase: 'connecting', state: null, refusal: null });
 
 /** A JSON merge patch (RFC 7396). What the patch does not name is the same object as before. */
-export function mergePatch(target, patch) {
+function mergePatch(target, patch) {
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
   const merged = target !== null && typeof target === 'object' && !Array.isArray(target) ? { ...target } : {};
   for (const [name, value] of Object.entries(patch)) {
@@ -60,10 +60,16 @@ function retry(refusal = null) {
   retryMs = Math.min(2 * retryMs, LAST_RETRY_MS);
 }
 
-/** Opens the stream, in place of the one before. */
-export async function connect() {
+/** Ends the stream, or the wait for the next one. */
+function stop() {
   clearTimeout(retryTimer);
   current?.abort();
+  current = null;
+}
+
+/** Opens the stream, in place of the one before. */
+export async function connect() {
+  stop();
   const controller = new AbortController();
   current = controller;
   let silence;
@@ -99,19 +105,13 @@ export async function connect() {
 
 /** Ends the stream: the session has ended. Nothing of the state is kept. */
 export function disconnect(refusal = null) {
-  clearTimeout(retryTimer);
-  const last = current;
-  current = null;
-  last?.abort();
+  stop();
   live.set({ phase: 'signed_out', state: null, refusal, hasEnded: Boolean(live.value.state && refusal) });
 }
 
 /** Ends the stream until the page is in sight. */
 function suspend() {
-  clearTimeout(retryTimer);
-  const last = current;
-  current = null;
-  last?.abort();
+  stop();
   update({ phase: 'suspended', refusal: null });
 }
 

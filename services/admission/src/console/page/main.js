@@ -31,7 +31,7 @@ function ThemeSwitch() {
     setChosen(event.target.value);
   };
   return html`<label><span class="unseen">Colours</span><select class="quiet" onChange=${choose}>
-    ${THEMES.map((name) => html`<option value=${name} selected=${name === chosen}>${{ auto: 'Auto', light: 'Light', dark: 'Dark' }[name]}</option>`)}
+    ${Object.entries(THEMES).map(([name, label]) => html`<option value=${name} selected=${name === chosen}>${label}</option>`)}
   </select></label>`;
 }
 

@@ -1,6 +1,6 @@
 // Light, dark, or as the system. The choice is the only thing that the page stores.
 const NAME = 'anteroom-console-theme';
-export const THEMES = ['auto', 'light', 'dark'];
+export const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
 
 /** The choice; `auto` if there is none. */
 export function theme() {
@@ -20,7 +20,7 @@ export function setTheme(name) {
 
 try {
   const stored = localStorage.getItem(NAME);
-  if (THEMES.includes(stored)) setTheme(stored);
+  if (stored && Object.hasOwn(THEMES, stored)) setTheme(stored);
 } catch {
   // As the system.
 }
