@@ -3,7 +3,7 @@ import { actions } from './action.js';
 import { get } from './api.js';
 import { html, useEffect, useRef, useStore } from './dom.js';
 import { plain } from './format.js';
-import { Pager, Problem, Section, Table, Time, LoadButton, usePages } from './parts.js';
+import { PagedSection, Time, usePages } from './parts.js';
 import { RULES } from './rules.js';
 
 const OPERATIONS = {
@@ -69,10 +69,6 @@ export function Changes({ changes }) {
     <td><${Differences} change=${change} /></td>
     <td>${change.reason ?? ''}</td>
   </tr>`);
-  return html`<${Section} title="Changes" aside=${html`<${LoadButton} isLoading=${changes.isLoading} onClick=${changes.toFirst}>Refresh<//>`}>
-    <${Problem} problem=${changes.problem} />
-    <${Table} label="Changes" columns=${['Time', 'Key', 'Change', 'Before → after', 'Reason']}
-      empty=${changes.isLoading ? 'Loading …' : 'No operator has changed anything yet.'}>${rows}<//>
-    <${Pager} pages=${changes} previous="Newer" next="Older" />
-  <//>`;
+  return html`<${PagedSection} title="Changes" pages=${changes} columns=${['Time', 'Key', 'Change', 'Before → after', 'Reason']}
+    empty="No operator has changed anything yet." previous="Newer" next="Older">${rows}<//>`;
 }

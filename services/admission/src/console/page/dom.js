@@ -57,6 +57,20 @@ export function createStore(initial) {
   return store;
 }
 
+/** The result of the last look-up, `{ data, problem, isLoading }`; `look(load)` makes one, `clear` forgets it. */
+export function useLookUp() {
+  const [result, setResult] = useState({});
+  const look = async (load) => {
+    setResult({ isLoading: true });
+    try {
+      setResult({ data: await load() });
+    } catch (problem) {
+      setResult({ problem });
+    }
+  };
+  return { ...result, look, clear: () => setResult({}) };
+}
+
 /**
  * Loads data when `inputs` change and when `reload` is called. The last data stays until the next
  * is there. `load` gets an AbortSignal. `refresh` reloads without a sign of it.

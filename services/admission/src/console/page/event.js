@@ -5,7 +5,7 @@ import { admin, get, post, remove, visitorSegment } from './api.js';
 import { Changes, useChanges } from './changes.js';
 import { html } from './dom.js';
 import { count, counted } from './format.js';
-import { Badge, Bar, LoadButton, Pager, Problem, Section, Stat, Table, Time, remaining, usePages } from './parts.js';
+import { Badge, Bar, PagedSection, Stat, Time, remaining, usePages } from './parts.js';
 
 function DeadLetters({ name, dead }) {
   const path = admin('events', name, 'dead');
@@ -24,14 +24,9 @@ function DeadLetters({ name, dead }) {
         says="The application has failed for ever, and its item is free for another visitor." run=${act(() => remove([...path, visitorSegment(letter.visitor_id)]), () => `The application of ${letter.visitor_id} is given up.`)} /></td>
   </tr>`);
   const aside = html`${dead > 0 && html`<${Confirm} label="Retry all" tone="primary" title="Retry ${counted(dead, 'dead letter')}"
-      says="Issuers hand out the items again." run=${act(() => post([...path, 'retry']), ({ retried, dead: left }) => `${counted(retried, 'dead letter')} retried, ${count(left)} left.`)} />`}
-    <${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`;
-  return html`<${Section} title="Dead letters" aside=${aside} note="Applications whose item could not be handed out.">
-    <${Problem} problem=${pages.problem} />
-    <${Table} label="Dead letters" columns=${['Number', 'Visitor', 'Last error', 'Attempts', 'Failed', null]}
-      empty=${pages.isLoading ? 'Loading …' : 'No dead letters.'}>${rows}<//>
-    <${Pager} pages=${pages} />
-  <//>`;
+      says="Issuers hand out the items again." run=${act(() => post([...path, 'retry']), ({ retried, dead: left }) => `${counted(retried, 'dead letter')} retried, ${count(left)} left.`)} />`}`;
+  return html`<${PagedSection} title="Dead letters" aside=${aside} note="Applications whose item could not be handed out." pages=${pages}
+    columns=${['Number', 'Visitor', 'Last error', 'Attempts', 'Failed', null]} empty="No dead letters.">${rows}<//>`;
 }
 
 export function EventView({ name, entity: event, state }) {

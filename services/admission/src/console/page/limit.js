@@ -2,7 +2,7 @@
 import { Confirm, TextField } from './action.js';
 import { admin, call, post } from './api.js';
 import { Changes, useChanges } from './changes.js';
-import { html, useState } from './dom.js';
+import { html, useLookUp, useState } from './dom.js';
 import { count, decimal, duration } from './format.js';
 import { Badge, Problem, Section, Stat, useCaller } from './parts.js';
 
@@ -19,26 +19,21 @@ async function check(limit, body) {
 function LookUp({ name }) {
   const [key, setKey] = useState('');
   const [group, setGroup] = useState('');
-  const [{ found, problem, isLoading }, setResult] = useState({});
+  const { data: found, problem, isLoading, look, clear } = useLookUp();
   const body = { key: key.trim(), group: group.trim() || undefined };
-  const look = async (event) => {
+  const find = (event) => {
     event?.preventDefault();
-    setResult({ isLoading: true });
-    try {
-      setResult({ found: await check(name, body) });
-    } catch (refusal) {
-      setResult({ problem: refusal });
-    }
+    look(() => check(name, body));
   };
   const forget = async () => {
     await post(admin('limits', name, 'forget'), body);
-    look();
+    find();
     return 'The key is reset: all its units are available.';
   };
   return html`<${Section} title="Look a key up" note="A check with the cost 0: it takes no units.">
-    <form class="row" onSubmit=${look}>
-      <${TextField} label="Key" name="key" required value=${key} spellcheck=${false} autocapitalize="off" onChange=${(text) => { setKey(text); setResult({}); }} />
-      <${TextField} label="Group (optional)" name="group" value=${group} spellcheck=${false} autocapitalize="off" onChange=${(text) => { setGroup(text); setResult({}); }} />
+    <form class="row" onSubmit=${find}>
+      <${TextField} label="Key" name="key" required value=${key} spellcheck=${false} autocapitalize="off" onChange=${(text) => { setKey(text); clear(); }} />
+      <${TextField} label="Group (optional)" name="group" value=${group} spellcheck=${false} autocapitalize="off" onChange=${(text) => { setGroup(text); clear(); }} />
       <button type="submit" disabled=${isLoading} aria-busy=${isLoading}>Look up</button></form>
     <div aria-live="polite"><${Problem} problem=${problem} />
       ${found && html`<div class="found"><dl class="facts">

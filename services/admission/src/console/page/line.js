@@ -1,9 +1,9 @@
 // The line of a queue, page by page, and one place of it.
 import { ChoiceField, Confirm, TextField } from './action.js';
 import { admin, get, post, remove } from './api.js';
-import { html, useState } from './dom.js';
+import { html, useLookUp, useState } from './dom.js';
 import { count, duration, wholeNumber } from './format.js';
-import { LoadButton, Pager, PlaceBadge, Problem, Section, Table, Time, usePages } from './parts.js';
+import { PagedSection, PlaceBadge, Problem, Section, Time, usePages } from './parts.js';
 
 /** How many places a page has. */
 const PAGE = 20;
@@ -30,14 +30,9 @@ export function Line({ queue }) {
     <td class="actions"><${Evict} queue=${queue} ticket=${place.ticket} small onDone=${pages.reload} /></td>
   </tr>`);
   const aside = html`<label><span class="unseen">Places to show</span><select onChange=${(event) => setState(event.target.value)}>
-      ${STATES.map(([value, label]) => html`<option value=${value} selected=${value === state}>${label}</option>`)}</select></label>
-    <${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`;
-  return html`<${Section} title="Line" aside=${aside}>
-    <${Problem} problem=${pages.problem} />
-    <${Table} label="Places of the line" columns=${['Ticket', 'Status', 'Joined', 'Since', 'Ends in', 'Handle', null]}
-      empty=${pages.isLoading ? 'Loading …' : 'No places.'}>${rows}<//>
-    <${Pager} pages=${pages} />
-  <//>`;
+      ${STATES.map(([value, label]) => html`<option value=${value} selected=${value === state}>${label}</option>`)}</select></label>`;
+  return html`<${PagedSection} title="Line" aside=${aside} pages=${pages} label="Places of the line"
+    columns=${['Ticket', 'Status', 'Joined', 'Since', 'Ends in', 'Handle', null]} empty="No places.">${rows}<//>`;
 }
 
 const BY = [['ticket', 'Ticket'], ['visitor_id', 'Visitor id'], ['handle', 'Place handle']];
@@ -51,33 +46,24 @@ const NOWHERE = {
 export function FindPlace({ queue }) {
   const [by, setBy] = useState('ticket');
   const [text, setText] = useState('');
-  const [result, setResult] = useState({});
-  const show = async (look) => {
-    setResult({ isLoading: true });
-    try {
-      setResult({ place: await look() });
-    } catch (problem) {
-      setResult({ problem });
-    }
-  };
+  const { data: place, problem, isLoading, look, clear } = useLookUp();
   const find = (event) => {
     event.preventDefault();
     const value = text.trim();
     const wanted = { [by]: by === 'ticket' ? wholeNumber(value) ?? value : value };
-    show(() => post(admin('queues', queue, 'places', 'find'), wanted));
+    look(() => post(admin('queues', queue, 'places', 'find'), wanted));
   };
   // A visitor whose place has ended is found by the ticket alone.
-  const lookAgain = (ticket) => show(() => get(admin('queues', queue, 'places', String(ticket))));
-  const { place, problem } = result;
+  const lookAgain = (ticket) => look(() => get(admin('queues', queue, 'places', String(ticket))));
   const isNowhere = problem?.status === 404 && problem.code !== 'unknown_queue';
   return html`<${Section} title="Find a visitor">
     <form class="row" onSubmit=${find}>
-      <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${(choice) => { setBy(choice); setResult({}); }} />
+      <${ChoiceField} label="By" value=${by} choices=${BY} onChange=${(choice) => { setBy(choice); clear(); }} />
       <${TextField} label=${BY.find(([value]) => value === by)[1]} required value=${text} spellcheck=${false} autocapitalize="off"
         inputmode=${by === 'ticket' ? 'numeric' : 'text'} pattern=${by === 'ticket' ? '[0-9, ]+' : '.*'} onChange=${setText} />
-      <button type="submit" disabled=${result.isLoading} aria-busy=${result.isLoading}>Find</button>
+      <button type="submit" disabled=${isLoading} aria-busy=${isLoading}>Find</button>
     </form>
-    <div aria-live="polite">${isNowhere ? html`<p class="empty">${NOWHERE[by]}</p>` : html`<${Problem} problem=${result.problem} />`}
+    <div aria-live="polite">${isNowhere ? html`<p class="empty">${NOWHERE[by]}</p>` : html`<${Problem} problem=${problem} />`}
     ${place && html`<div class="found"><dl class="facts">
       <div><dt>Ticket</dt><dd>${count(place.ticket)}</dd></div>
       <div><dt>Status</dt><dd><${PlaceBadge} state=${place.status} reason=${place.reason} /></dd></div>

@@ -2,7 +2,7 @@
 import { Sparkline } from './chart.js';
 import { html, isAlike, memo, useEffect, useRef, useState } from './dom.js';
 import { atMost, count, counted, decimal, duration, percent, plain } from './format.js';
-import { Badge, Bar, QueueBadge, Stat, TargetBadge, Time, healthLabel, stateLabel } from './parts.js';
+import { Badge, Bar, PlacesBar, QueueBadge, Stat, TargetBadge, Time, healthLabel, stateLabel } from './parts.js';
 import { to } from './router.js';
 import { Attention } from './attention.js';
 import { RULES } from './rules.js';
@@ -42,9 +42,7 @@ const QueueCard = memo(({ name, entity: queue, health }) => {
       <dl><${Stat} large label="Waiting" value=${count(queue.depth)} /></dl>
       <${Sparkline} values=${queue.sparkline} label="Waiting visitors in the last 15 minutes" />
     </div>
-    <${Bar} label="Places" whole=${capacity ?? (queue.active + queue.ready)} parts=${[
-      { value: queue.active ?? 0, tone: 'good', label: 'active' }, { value: queue.ready ?? 0, tone: 'accent', label: 'ready' },
-    ]} />
+    <${PlacesBar} queue=${queue} />
     <dl class="stats">
       <${Stat} label="Active" value=${count(queue.active)} unit=${capacity ? `/ ${count(capacity)}` : ''} />
       <${Stat} label="Ready" value=${count(queue.ready)} />

@@ -74,6 +74,12 @@ export function Bar({ whole, parts, label }) {
   </div>`;
 }
 
+/** The places of a queue, of its capacity if it has one. */
+export function PlacesBar({ queue: { rules, active = 0, ready = 0 } }) {
+  return html`<${Bar} label="Places" whole=${rules?.capacity ?? active + ready}
+    parts=${[{ value: active, tone: 'good', label: 'active' }, { value: ready, tone: 'accent', label: 'ready' }]} />`;
+}
+
 /** A part of a view, with a heading. */
 export function Section({ title, aside, note, children, tone }) {
   const id = `section-${title.toLowerCase().replace(/\W+/g, '-')}`;
@@ -110,7 +116,7 @@ export function Table({ label, columns, numbers = [], children, empty }) {
 }
 
 /** A button that loads, with its progress. */
-export function LoadButton({ isLoading, onClick, children, disabled }) {
+function LoadButton({ isLoading, onClick, children, disabled }) {
   return html`<button type="button" class="small" disabled=${disabled || isLoading} aria-busy=${isLoading} onClick=${onClick}>${children}</button>`;
 }
 
@@ -136,11 +142,21 @@ export function usePages(load, inputs) {
   };
 }
 
-/** The buttons of `usePages`. */
-export function Pager({ pages, previous = 'Previous', next = 'Next' }) {
+function Pager({ pages, previous, next }) {
   if (pages.isFirst && !pages.hasNext) return null;
   return html`<nav class="pager" aria-label="Pages">
     <${LoadButton} isLoading=${pages.isLoading} disabled=${pages.isFirst} onClick=${pages.before}>${previous}<//>
     <${LoadButton} isLoading=${pages.isLoading} disabled=${!pages.hasNext} onClick=${pages.after}>${next}<//>
   </nav>`;
+}
+
+/**
+ * A section with a table of `usePages`; `table` are the properties of the table, whose rows are `children`.
+ */
+export function PagedSection({ title, note, aside, pages, empty, previous = 'Previous', next = 'Next', children, ...table }) {
+  return html`<${Section} title=${title} note=${note} aside=${html`${aside}<${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`}>
+    <${Problem} problem=${pages.problem} />
+    <${Table} label=${title} ...${table} empty=${pages.isLoading ? 'Loading …' : empty}>${children}<//>
+    <${Pager} pages=${pages} previous=${previous} next=${next} />
+  <//>`;
 }

@@ -3,9 +3,9 @@ import { Confirm, TextField } from './action.js';
 import { AddAmount } from './adding.js';
 import { admin, get, post } from './api.js';
 import { Changes, useChanges } from './changes.js';
-import { html, useState } from './dom.js';
+import { html, useLookUp, useState } from './dom.js';
 import { count, counted, duration } from './format.js';
-import { Badge, Bar, LoadButton, Pager, Problem, Section, Stat, Table, Time, useCaller, usePages } from './parts.js';
+import { Badge, Bar, PagedSection, Problem, Section, Stat, Table, Time, useCaller, usePages } from './parts.js';
 
 /** Before all movements: the ledger then begins with the newest. */
 const NEWEST = Number.MAX_SAFE_INTEGER;
@@ -17,12 +17,9 @@ function Ledger({ name }) {
     <td class="number">${count(movement.amount)}</td><td class="number">${movement.released ? count(movement.released) : ''}</td>
     <td class="number">${count(movement.balance)}</td><td><code class="handle" title=${movement.hold_id ?? movement.operation_id}>${movement.hold_id ?? movement.operation_id}</code></td>
   </tr>`);
-  return html`<${Section} title="Ledger" note="Newest first." aside=${html`<${Audit} name=${name} /><${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`}>
-    <${Problem} problem=${pages.problem} />
-    <${Table} label="Ledger" numbers=${['Amount', 'Released', 'Balance']} columns=${['Number', 'Time', 'Movement', 'Amount', 'Released', 'Balance', 'Hold or operation']}
-      empty=${pages.isLoading ? 'Loading …' : 'No movements.'}>${rows}<//>
-    <${Pager} pages=${pages} previous="Newer" next="Older" />
-  <//>`;
+  return html`<${PagedSection} title="Ledger" note="Newest first." aside=${html`<${Audit} name=${name} />`} pages=${pages}
+    columns=${['Number', 'Time', 'Movement', 'Amount', 'Released', 'Balance', 'Hold or operation']} numbers=${['Amount', 'Released', 'Balance']}
+    empty="No movements." previous="Newer" next="Older">${rows}<//>`;
 }
 
 function Audit({ name }) {
@@ -37,15 +34,10 @@ function Audit({ name }) {
 
 function FindHold({ name }) {
   const [text, setText] = useState('');
-  const [{ hold, problem, isLoading }, setResult] = useState({});
-  const find = async (event) => {
+  const { data: hold, problem, isLoading, look } = useLookUp();
+  const find = (event) => {
     event.preventDefault();
-    setResult({ isLoading: true });
-    try {
-      setResult({ hold: await get(['v1', 'pools', name, 'holds', text.trim()]) });
-    } catch (refusal) {
-      setResult({ problem: refusal });
-    }
+    look(() => get(['v1', 'pools', name, 'holds', text.trim()]));
   };
   return html`<form class="row" onSubmit=${find}>
       <${TextField} label="Hold id" required value=${text} spellcheck=${false} autocapitalize="off" onChange=${setText} />

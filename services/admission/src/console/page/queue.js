@@ -6,7 +6,7 @@ import { html, memo, useEffect, useMemo, useState } from './dom.js';
 import { count, decimal, duration, percent } from './format.js';
 import { FindPlace, Line } from './line.js';
 import { ChangeRule, OverrideEnd, RemoveOverride, ResetQueue, StateLevers } from './override.js';
-import { Badge, Bar, QueueBadge, Section, Stat, TargetBadge, Time, remaining, useCaller } from './parts.js';
+import { Badge, PlacesBar, QueueBadge, Section, Stat, TargetBadge, Time, remaining, useCaller } from './parts.js';
 import { to } from './router.js';
 import { MAIN_RULES, OTHER_RULES, RULES, inForce } from './rules.js';
 
@@ -30,14 +30,14 @@ function useHistory(name) {
 
 const CHARTS = [
   { title: 'In line', format: count, least: 2, series: [{ field: 'depth', label: 'waiting', tone: 'accent' }, { field: 'active', label: 'active', tone: 'good' }] },
-  { title: 'Admitted per second', format: decimal, series: [{ field: (point) => point.perSecond, label: 'admitted', tone: 'good' }] },
+  { title: 'Admitted per second', format: decimal, series: [{ field: 'per_second', label: 'admitted', tone: 'good' }] },
   { title: 'Wait', format: duration, isDuration: true, series: [{ field: 'wait_p50_ms', label: 'p50', tone: 'accent' }, { field: 'wait_p90_ms', label: 'p90', tone: 'warning' }] },
   { title: 'Missed turns', format: count, least: 2, series: [{ field: 'missed', label: 'missed', tone: 'warning' }] },
 ];
 
 const Charts = memo(({ history: { points, step_ms: stepMs } }) => {
   // The last step has only begun: its counts are not those of a whole one.
-  const shown = useMemo(() => points.slice(0, -1).map((point) => ({ ...point, perSecond: (point.admitted * 1000) / stepMs })), [points]);
+  const shown = useMemo(() => points.slice(0, -1).map((point) => ({ ...point, per_second: (point.admitted * 1000) / stepMs })), [points]);
   return html`<${Section} title="Last 15 minutes" note="From the memory of the replica that answers: empty after its start.">
     <div class="charts">${CHARTS.map((chart) => html`<${Chart} key=${chart.title} ...${chart} points=${shown} stepMs=${stepMs} />`)}</div>
   <//>`;
@@ -78,8 +78,7 @@ function Summary({ queue, targets, now }) {
     ${queue.target && html`<p>Follows the health of <a href=${to('targets', queue.target)}>${queue.target}</a> <${TargetBadge} state=${target?.state ?? queue.health} />
       ${queue.health_pace !== undefined && html` and admits at ${percent(queue.health_pace)} of the normal rate`}.</p>`}
     ${queue.adaptive && html`<p>The batch adapts: ${count(queue.adaptive.batch)} now, between ${count(queue.adaptive.min_batch)} and ${count(queue.adaptive.max_batch)} (${queue.adaptive.reason}).</p>`}
-    <${Bar} label="Places" whole=${capacity ?? (queue.active + queue.ready)} parts=${[
-      { value: queue.active ?? 0, tone: 'good', label: 'active' }, { value: queue.ready ?? 0, tone: 'accent', label: 'ready' }]} />
+    <${PlacesBar} queue=${queue} />
     <dl class="tiles">
       <${Stat} large label="Waiting" value=${count(queue.depth)} />
       <${Stat} large label="Ready" tone="accent" value=${count(queue.ready)} hint="Called, and not yet inside" />
