@@ -69,18 +69,21 @@ export const Chart = memo(({ title, points, series, format, isDuration, least = 
   const count = points.length;
   const times = points.map((point) => Date.parse(point.at));
   const [start, end] = count > 1 ? [times[0], times[count - 1]] : [0, 1];
-  const values = series.map(({ field }) => points.map((point) => (typeof field === 'function' ? field(point) : point[field])));
+  const values = series.map(({ field }) => points.map((point) => point[field]));
   const top = roundUp(Math.max(least, ...values.flat().filter((value) => typeof value === 'number')), isDuration);
-  const x = (at) => MARGIN.left + ((times[at] - start) / (end - start || 1)) * (width - MARGIN.left - MARGIN.right);
+  const plot = width - MARGIN.left - MARGIN.right;
+  const place = (ms) => MARGIN.left + ((ms - start) / (end - start || 1)) * plot;
+  const x = (at) => place(times[at]);
   const y = (value) => HEIGHT - MARGIN.bottom - (value / top) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const isGap = (at) => at > 0 && times[at] - times[at - 1] > 2.5 * stepMs;
   const shown = cursor === null ? count - 1 : Math.min(cursor, count - 1);
-  const texts = series.map(({ label }, at) => `${label} ${shown < 0 ? '–' : format(values[at][shown])}`);
-  const text = `${shown < 0 ? '' : `${time(points[shown].at)}: `}${texts.join(', ')}`;
+  const isPointed = cursor !== null && count > 0;
+  const texts = series.map(({ label }, at) => `${label} ${format(values[at][shown])}`);
+  const text = `${count ? `${time(points[shown].at)}: ` : ''}${texts.join(', ')}`;
 
   const point = (event) => {
     const box = frame.current.getBoundingClientRect();
-    const wanted = start + ((event.clientX - box.left - MARGIN.left) / (width - MARGIN.left - MARGIN.right)) * (end - start);
+    const wanted = start + ((event.clientX - box.left - MARGIN.left) / plot) * (end - start);
     const after = times.findIndex((at) => at >= wanted);
     const at = after < 0 ? count - 1 : after > 0 && wanted - times[after - 1] < times[after] - wanted ? after - 1 : after;
     setCursor(count ? at : null);
@@ -91,15 +94,15 @@ export const Chart = memo(({ title, points, series, format, isDuration, least = 
     event.preventDefault();
     setCursor(Math.max(0, Math.min(count - 1, to)));
   };
-  const step = [60_000, 300_000].find((ms) => (end - start) / ms <= 6) ?? 300_000;
+  const step = end - start <= 360_000 ? 60_000 : 300_000;
   const ticks = [];
   for (let at = Math.ceil(start / step) * step; at <= end; at += step) ticks.push(at);
 
   return html`<figure class="chart">
     <figcaption><span id=${id}>${title}</span>
       <span class="readout">${series.map(({ label, tone }, at) => html`<span class=${tone}>
-        ${series.length > 1 && html`<i aria-hidden="true"></i>${label} `}<b>${shown < 0 ? '–' : format(values[at][shown])}</b></span>`)}
-        ${cursor !== null && shown >= 0 && html`<span>${time(points[shown].at)}</span>`}</span>
+        ${series.length > 1 && html`<i aria-hidden="true"></i>${label} `}<b>${format(values[at][shown])}</b></span>`)}
+        ${isPointed && html`<span>${time(points[shown].at)}</span>`}</span>
     </figcaption>
     <div ref=${frame} class="frame" role="slider" tabindex="0" aria-labelledby=${id} aria-valuemin="0" aria-valuemax=${Math.max(0, count - 1)}
         aria-valuenow=${Math.max(0, shown)} aria-valuetext=${text} onKeyDown=${move} onBlur=${() => setCursor(null)}
@@ -108,13 +111,10 @@ export const Chart = memo(({ title, points, series, format, isDuration, least = 
         ${[0, top / 2, top].map((value) => html`<g class="grid">
           <line x1=${MARGIN.left} x2=${width - MARGIN.right} y1=${y(value)} y2=${y(value)} />
           <text x=${MARGIN.left - 6} y=${y(value) + 3.5} text-anchor="end">${isDuration ? axisDuration(value) : format(value)}</text></g>`)}
-        ${ticks.map((at) => {
-          const place = MARGIN.left + ((at - start) / (end - start)) * (width - MARGIN.left - MARGIN.right);
-          return place > MARGIN.left + 14 && place < width - 18
-            && html`<text x=${place} y=${HEIGHT - 4} text-anchor="middle">${axisTime(at)}</text>`;
-        })}
+        ${ticks.filter((at) => place(at) > MARGIN.left + 14 && place(at) < width - 18)
+          .map((at) => html`<text x=${place(at)} y=${HEIGHT - 4} text-anchor="middle">${axisTime(at)}</text>`)}
         ${series.map(({ tone }, at) => html`<path class="line ${tone}" d=${line(values[at], x, y, isGap)} />`)}
-        ${cursor !== null && shown >= 0 && html`<line class="cursor" x1=${x(shown)} x2=${x(shown)} y1=${MARGIN.top} y2=${HEIGHT - MARGIN.bottom} />
+        ${isPointed && html`<line class="cursor" x1=${x(shown)} x2=${x(shown)} y1=${MARGIN.top} y2=${HEIGHT - MARGIN.bottom} />
           ${series.map(({ tone }, at) => typeof values[at][shown] === 'number'
             && html`<circle class=${tone} cx=${x(shown)} cy=${y(values[at][shown])} r="3.5" />`)}`}
       </svg>`}
