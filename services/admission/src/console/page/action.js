@@ -118,7 +118,7 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
       <h2 id="${id}-title">${title}</h2>
       ${[says].flat().filter(Boolean).map((text) => html`<p>${text}</p>`)}
       <${DialogProblem.Provider} value=${problem}>${children}<//>
-      ${isConflict ? conflict(problem, () => setProblem(null)) : isDown ? html`<p class="problem" role="alert">Redis is down${problem ? ': nothing was changed' : ''}. Try again when it is back.</p>`
+      ${isConflict ? conflict(problem) : isDown ? html`<p class="problem" role="alert">Redis is down${problem ? ': nothing was changed' : ''}. Try again when it is back.</p>`
         : html`<${Problem} problem=${problem} />`}
       <footer>
         <button type="button" disabled=${isBusy} onClick=${close}>Cancel</button>

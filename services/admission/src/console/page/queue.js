@@ -5,10 +5,12 @@ import { Chart } from './chart.js';
 import { html, memo, useEffect, useMemo, useState } from './dom.js';
 import { count, decimal, duration, percent } from './format.js';
 import { FindPlace, Line } from './line.js';
-import { ChangeRule, OverrideEnd, RemoveOverride, ResetQueue, StateLevers } from './override.js';
 import { Badge, PlacesBar, QueueBadge, Section, Stat, TargetBadge, Time, remaining, useCaller } from './parts.js';
+import { ResetQueue } from './reset.js';
 import { to } from './router.js';
+import { ChangeRule, OverrideEnd, RemoveOverride } from './rule_levers.js';
 import { MAIN_RULES, OTHER_RULES, RULES, inForce } from './rules.js';
+import { StateLevers } from './state_levers.js';
 
 const HISTORY_MS = 5000;
 

@@ -1,0 +1,79 @@
+// The levers of one rule of a queue: a new value, and the end of an override.
+import { ChoiceField, Field, Lever, TextField } from './action.js';
+import { html, useState } from './dom.js';
+import { EndingFields, endOf, firstEnding, isEnding } from './ending.js';
+import { OverrideDialog } from './override.js';
+import { Time } from './parts.js';
+import { RULES, inForce } from './rules.js';
+
+const UNITS = [['1', 'ms'], ['1000', 'seconds'], ['60000', 'minutes'], ['3600000', 'hours']];
+const unitOf = (ms) => UNITS.findLast(([size]) => ms % Number(size) === 0)[0];
+
+// The controls by the kind of a rule: the text of a value, the value of a text, and the field.
+const CONTROLS = {
+  number: {
+    text: (value) => String(value ?? ''),
+    value: (text) => (text === '' ? undefined : Number(text)),
+    View: (properties) => html`<${TextField} ...${properties} type="number" min="0" step="1" inputmode="numeric" required />`,
+  },
+  span: {
+    text: (value) => (value ? { amount: String(value / Number(unitOf(value))), unit: unitOf(value) } : { amount: '', unit: '1000' }),
+    value: ({ amount, unit }) => (amount === '' ? undefined : Math.round(Number(amount) * Number(unit))),
+    View: ({ label, name, hint, value, onChange }) => html`<${Field} label=${label} name=${name} hint=${hint}>${(attributes) => html`<div class="pair">
+      <input ...${attributes} type="number" min="0" step="any" required value=${value.amount} onInput=${(event) => onChange({ ...value, amount: event.target.value })} />
+      <select aria-label="Unit" onChange=${(event) => onChange({ ...value, unit: event.target.value })}>
+        ${UNITS.map(([size, name]) => html`<option value=${size} selected=${size === value.unit}>${name}</option>`)}</select></div>`}<//>`,
+  },
+  choice: {
+    text: (value) => value,
+    value: (text) => text,
+    View: ({ choices, ...properties }) => html`<${ChoiceField} ...${properties} choices=${choices.map((it) => [it, it])} />`,
+  },
+  flag: {
+    text: (value) => String(value),
+    value: (text) => text === 'true',
+    View: (properties) => html`<${ChoiceField} ...${properties} choices=${[['true', 'yes'], ['false', 'no']]} />`,
+  },
+  moment: {
+    text: () => '',
+    value: (text) => (Number.isNaN(Date.parse(text)) ? undefined : new Date(text).toISOString()),
+    View: (properties) => html`<${TextField} ...${properties} type="datetime-local" required />`,
+  },
+};
+
+function RuleDialog({ queue, field, value, override, change, close }) {
+  const rule = RULES[field];
+  const control = CONTROLS[rule.kind];
+  const [text, setText] = useState(control.text(value));
+  const [ending, setEnding] = useState(firstEnding(false, override?.until));
+  const wanted = control.value(text);
+  const body = () => ({ [field]: wanted, until: endOf(ending) });
+  return html`<${OverrideDialog} queue=${queue} title="Change ${rule.label.toLowerCase()} of ${queue}" says=${rule.help} submit="Change" tone="primary"
+      isReady=${wanted !== undefined && isEnding(ending)} body=${body} close=${close}
+      done="${rule.label} of ${queue} is ${rule.show(wanted)}.">
+    ${(found) => html`<p>In force: <b>${rule.show(found ? inForce(found, field) : value)}</b></p>
+      ${override && html`<p>An override${change ? ` of ${change.key}` : ''}, <${OverrideEnd} override=${override} />. The file has ${rule.show(override.configured)}.</p>`}
+      <${control.View} name=${field} label="New value" choices=${rule.choices} value=${text} onChange=${setText} />
+      <${EndingFields} value=${ending} onChange=${setEnding} />`}
+  <//>`;
+}
+
+/** Until when an override is in force. */
+export const OverrideEnd = ({ override: { until } }) => (until ? html`until <${Time} at=${until} />` : 'no end');
+
+/** A lever that changes one rule; `override` is in force, and `change` has set it, if known. */
+export function ChangeRule(properties) {
+  return html`<${Lever} label="Change …" name="Change ${RULES[properties.field].label.toLowerCase()}" small>
+    ${(close) => html`<${RuleDialog} ...${properties} close=${close} />`}
+  <//>`;
+}
+
+/** Removes the override of a rule. */
+export function RemoveOverride({ queue, field }) {
+  const { label: rule } = RULES[field];
+  return html`<${Lever} label="Remove override" name="Remove override: ${rule}" small>
+    ${(close) => html`<${OverrideDialog} queue=${queue} title="Remove the override of ${rule.toLowerCase()}" submit="Remove"
+      says="The value of the configuration file is then in force." tone="primary" close=${close}
+      body=${() => ({ [field]: null })} done="The override of ${rule.toLowerCase()} is removed." />`}
+  <//>`;
+}
