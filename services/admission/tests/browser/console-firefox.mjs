@@ -1,8 +1,8 @@
 // The console in Firefox: sign-in, the overview, a queue, and the end of the session. What fails throws.
 import assert from 'node:assert/strict';
-import puppeteer from 'puppeteer-core';
+import { inFirefox } from './firefox-page.mjs';
 
-const { SERVICE, FIREFOX, KEYS } = process.env;
+const { SERVICE, KEYS } = process.env;
 const { ops, shop } = JSON.parse(KEYS);
 const join = async (visitor) => {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${shop}` };
@@ -11,16 +11,7 @@ const join = async (visitor) => {
   assert.ok(answer.ok, String(answer.status));
 };
 
-// Wide, for a machine that has much else to do.
-const timeout = 180_000;
-const browser = await puppeteer.launch({ browser: 'firefox', executablePath: FIREFOX, headless: true, timeout, protocolTimeout: timeout });
-try {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(timeout);
-  const complaints = [];
-  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  await page.setViewport({ width: 390, height: 844 });
+await inFirefox(async (page) => {
   await page.goto(`${SERVICE}/console`);
   await page.waitForSelector('input[type="password"]');
   await page.type('input[type="password"]', ops);
@@ -40,7 +31,4 @@ try {
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
   await page.evaluate(() => [...document.querySelectorAll('button')].find((it) => it.textContent === 'Sign out').click());
   await page.waitForSelector('input[type="password"]');
-  assert.deepEqual(complaints, []);
-} finally {
-  await browser.close();
-}
+});

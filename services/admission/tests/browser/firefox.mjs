@@ -1,8 +1,8 @@
 // The journey of a visitor in Firefox. What fails throws.
 import assert from 'node:assert/strict';
-import puppeteer from 'puppeteer-core';
+import { inFirefox } from './firefox-page.mjs';
 
-const { PUBLIC, FIREFOX } = process.env;
+const { PUBLIC } = process.env;
 const api = `${PUBLIC}/v1/queues/concert`;
 const call = async (method, path, token) => {
   const headers = token ? { 'x-anteroom-token': token } : {};
@@ -14,16 +14,7 @@ const call = async (method, path, token) => {
 const { token } = await call('POST', '/tokens');
 await call('POST', '/token/claim', token);
 
-// Wide, for a machine that has much else to do.
-const timeout = 180_000;
-const browser = await puppeteer.launch({ browser: 'firefox', executablePath: FIREFOX, headless: true, timeout, protocolTimeout: timeout });
-try {
-  const page = await browser.newPage();
-  page.setDefaultTimeout(timeout);
-  const complaints = [];
-  page.on('console', (message) => ['error', 'warn'].includes(message.type()) && complaints.push(message.text()));
-  page.on('pageerror', (error) => complaints.push(String(error)));
-  await page.setViewport({ width: 390, height: 844 });
+await inFirefox(async (page) => {
   await page.goto(`${PUBLIC}/queues/concert`);
   const shows = (view) => page.waitForSelector(`#room[data-view="${view}"]`);
   await shows('waiting');
@@ -38,7 +29,4 @@ try {
   await shows('inside');
   await page.click('#finish');
   await shows('finished');
-  assert.deepEqual(complaints, []);
-} finally {
-  await browser.close();
-}
+});

@@ -1,26 +1,14 @@
 // One visit of the waiting page in Chromium: node visits.mjs NAME [THEME]. What fails throws.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { chromium } from 'playwright-core';
+import { isAccessible, play, theme, user } from './chromium.mjs';
 
-const { PUBLIC, SERVICE, CHROMIUM, REPOSITORY } = process.env;
+const { PUBLIC, SERVICE, REPOSITORY } = process.env;
 const room = `${PUBLIC}/queues/concert`;
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const [name, theme] = process.argv.slice(2);
-// Wide, for a machine that has much else to do.
-const timeout = 180_000;
-const browser = await chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout });
 
-// A visitor with cookies of its own. What its pages complain of is kept.
+// A visitor with a phone.
 async function visitor(options = {}) {
-  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, locale: 'en', ...options });
-  context.setDefaultTimeout(timeout);
-  const complaints = [];
-  context.on('page', (page) => {
-    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
-    page.on('pageerror', (error) => complaints.push(String(error)));
-  });
+  const { context, complaints } = await user({ viewport: { width: 390, height: 844 }, locale: 'en', ...options });
   return { context, complaints, open: async (address = room) => {
     const page = await context.newPage();
     await page.goto(address);
@@ -302,21 +290,11 @@ const visits = {
       for (const state of states) {
         const answer = await fetch(`${preview}?state=${state}&lang=${lang}&theme=${theme}`);
         await page.setContent(await answer.text());
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => window.axe.run());
-        assert.deepEqual(violations.map(({ id, nodes }) => [id, nodes[0].html]), [], `${state} ${lang} ${theme}`);
-        await page.emulateMedia({ forcedColors: 'active' });
-        const width = await page.evaluate(() => document.documentElement.scrollWidth);
-        assert.ok(width <= 320, `${state} ${lang}: ${width} px wide`);
-        await page.emulateMedia({ forcedColors: 'none' });
+        await isAccessible(page, `${state} ${lang}`);
       }
     }
     assert.deepEqual(complaints, []);
   },
 };
 
-try {
-  await visits[name]();
-} finally {
-  await browser.close();
-}
+await play(visits);
