@@ -3,11 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
+import { timeout } from './timeout.mjs';
 
 const [name, theme] = process.argv.slice(2);
 export { theme };
-// Wide, for a machine that has much else to do.
-export const timeout = 180_000;
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout,
 });

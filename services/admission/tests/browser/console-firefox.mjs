@@ -1,20 +1,14 @@
 // The console in Firefox: sign-in, the overview, a queue, and the end of the session. What fails throws.
 import assert from 'node:assert/strict';
+import { join, keys } from './console/calls.mjs';
 import { inFirefox } from './firefox-page.mjs';
 
-const { SERVICE, KEYS } = process.env;
-const { ops, shop } = JSON.parse(KEYS);
-const join = async (visitor) => {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${shop}` };
-  const body = JSON.stringify({ visitor_id: visitor });
-  const answer = await fetch(`${SERVICE}/v1/queues/concert/tokens`, { method: 'POST', headers, body });
-  assert.ok(answer.ok, String(answer.status));
-};
+const { SERVICE } = process.env;
 
 await inFirefox(async (page) => {
   await page.goto(`${SERVICE}/console`);
   await page.waitForSelector('input[type="password"]');
-  await page.type('input[type="password"]', ops);
+  await page.type('input[type="password"]', keys.ops);
   await page.keyboard.press('Enter');
   await page.waitForSelector('.pulse.good');
   // The style came, too.

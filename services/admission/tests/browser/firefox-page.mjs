@@ -1,10 +1,9 @@
 // A page of a phone in Firefox, without complaints. What fails throws.
 import assert from 'node:assert/strict';
 import puppeteer from 'puppeteer-core';
+import { timeout } from './timeout.mjs';
 
 export async function inFirefox(act) {
-  // Wide, for a machine that has much else to do.
-  const timeout = 180_000;
   const browser = await puppeteer.launch({
     browser: 'firefox', executablePath: process.env.FIREFOX, headless: true, timeout, protocolTimeout: timeout,
   });
