@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use anteroom_testkit::{Anteroom, Chromium, PATIENCE, Process, Redis, Service, free_port};
+use anteroom_testkit::{Anteroom, PATIENCE, Process, Redis, free_port};
 use serde_json::json;
 
 use crate::key::key;
-use crate::{ENV, are_made, executable, finish, script_with, with_addresses};
+use crate::{are_made, chromium, finish, firefox, services};
 
 const KEYS: [(&str, &str, &str, &[&str]); 4] = [
     ("ops", "ark1.of-the-operator", "operator", &[]),
@@ -48,31 +48,23 @@ window = \"1h\"
 struct Stage {
     anteroom: Anteroom,
     node: Command,
-    _issuer: Option<Service>,
 }
 
 impl Stage {
-    /// With Chromium, these entities, and an issuer if they need one.
-    async fn start(scene: &[&str], entities: &str, with_issuer: bool) -> Option<Self> {
-        let chromium = Chromium::find()?;
-        let browser = ("CHROMIUM", executable(chromium.program()));
-        let node = script_with(&[&["console.mjs"], scene].concat(), browser)?;
-        Some(Self::of(node, entities, with_issuer).await)
+    /// With Chromium and these entities.
+    async fn start(scene: &[&str], entities: &str) -> Option<Self> {
+        Some(Self::of(chromium(&[&["console.mjs"], scene].concat())?, entities).await)
     }
 
-    async fn of(mut node: Command, entities: &str, with_issuer: bool) -> Self {
-        let anteroom = Anteroom::start(entities, &ENV).await;
-        let issuer = if with_issuer { Some(anteroom.deployment.issuer().await) } else { None };
-        anteroom.scheduler.until_ready().await;
-        anteroom.admission.until_ready().await;
-        with_addresses(&mut node, &anteroom);
+    async fn of(mut node: Command, entities: &str) -> Self {
+        let anteroom = services(&mut node, entities).await;
         let keys: serde_json::Map<_, _> =
             KEYS.iter().map(|(name, key, ..)| ((*name).to_owned(), json!(key))).collect();
         node.env("CONFIG", anteroom.deployment.config_file());
         if entities.contains("[keys.") {
             node.env("KEYS", json!(keys).to_string());
         }
-        Self { anteroom, node, _issuer: issuer }
+        Self { anteroom, node }
     }
 
     /// Runs the script to its end.
@@ -89,7 +81,7 @@ fn keyed(entities: &str) -> String {
 
 /// Plays one scene with Chromium, in services of its own.
 async fn scene(name: &[&str]) {
-    if let Some(stage) = Stage::start(name, &keyed(ENTITIES), false).await {
+    if let Some(stage) = Stage::start(name, &keyed(ENTITIES)).await {
         stage.play().await;
     }
 }
@@ -135,8 +127,8 @@ async fn retries_dead_letters() {
         secret.display()
     );
     let entities = keyed(&ENTITIES.replace("stock = 20", &webhook));
-    let stage = Stage::start(&["retries_dead_letters"], &entities, true).await;
-    if let Some(mut stage) = stage {
+    if let Some(mut stage) = Stage::start(&["retries_dead_letters"], &entities).await {
+        let _issuer = stage.anteroom.deployment.issuer().await;
         stage.node.env("WEBHOOK_PORT", port.to_string());
         stage.play().await;
     }
@@ -169,7 +161,7 @@ async fn a_removed_key_ends_the_session() {
 
 #[tokio::test]
 async fn redis_down_and_back() {
-    let stage = Stage::start(&["redis_down_and_back"], &keyed(ENTITIES), false).await;
+    let stage = Stage::start(&["redis_down_and_back"], &keyed(ENTITIES)).await;
     let Some(mut stage) = stage else { return };
     let mut script = Process::start(stage.node);
     let redis: &mut Redis = &mut stage.anteroom.deployment.redis;
@@ -182,7 +174,7 @@ async fn redis_down_and_back() {
 
 #[tokio::test]
 async fn connection_lost_and_back() {
-    let stage = Stage::start(&["connection_lost_and_back"], &keyed(ENTITIES), false).await;
+    let stage = Stage::start(&["connection_lost_and_back"], &keyed(ENTITIES)).await;
     let Some(stage) = stage else { return };
     let mut script = Process::start(stage.node);
     script.line("stop Anteroom", 20 * PATIENCE).await;
@@ -199,7 +191,7 @@ async fn has_no_stream_out_of_sight() {
 
 #[tokio::test]
 async fn without_keys() {
-    if let Some(stage) = Stage::start(&["without_keys"], ENTITIES, false).await {
+    if let Some(stage) = Stage::start(&["without_keys"], ENTITIES).await {
         stage.play().await;
     }
 }
@@ -223,7 +215,7 @@ async fn is_accessible_by_night() {
 async fn shows_two_hundred_queues() {
     let queue = |number: u32| format!("[queues.queue-{number}]\ncapacity = 100\n");
     let entities = keyed(ENTITIES) + &(0..200).map(queue).collect::<String>();
-    if let Some(stage) = Stage::start(&["shows_two_hundred_queues"], &entities, false).await {
+    if let Some(stage) = Stage::start(&["shows_two_hundred_queues"], &entities).await {
         stage.play().await;
     }
 }
@@ -237,13 +229,8 @@ async fn the_pictures_of_the_documentation_are_of_the_console() {
 /// In Firefox, over WebDriver BiDi.
 #[tokio::test]
 async fn in_firefox() {
-    let firefox = executable("firefox-esr");
-    if firefox == "firefox-esr" {
-        eprintln!("skipped: the console in a browser: there is no Firefox ESR");
-        return;
-    }
-    let Some(node) = script_with(&["console-firefox.mjs"], ("FIREFOX", firefox)) else { return };
-    Stage::of(node, &keyed(ENTITIES), false).await.play().await;
+    let Some(node) = firefox(&["console-firefox.mjs"]) else { return };
+    Stage::of(node, &keyed(ENTITIES)).await.play().await;
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! The waiting page and the console in a real Chromium, driven as visitors and operators use them:
-//! `visits.mjs` has the visits, `console.mjs` the scenes of the console.
+//! `visits.mjs` has the visits, `console.mjs` and its folder the scenes of the console.
 
 mod console;
 #[path = "../support/key.rs"]
 mod key;
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -31,35 +32,49 @@ const ENV: [(&str, &str); 2] = [
 
 /// Makes one visit with Chromium, in services of its own.
 async fn visit(name: &[&str]) {
-    let Some(chromium) = Chromium::find() else { return };
-    play(&[&["visits.mjs"], name].concat(), ("CHROMIUM", executable(chromium.program()))).await;
+    play(chromium(&[&["visits.mjs"], name].concat())).await;
 }
 
-/// Runs a script with a browser, in services of its own.
-async fn play(script: &[&str], browser: (&str, String)) {
-    let Some(mut node) = script_with(script, browser) else { return };
-    let anteroom = Anteroom::start(ONE, &ENV).await;
-    anteroom.scheduler.until_ready().await;
-    anteroom.admission.until_ready().await;
-    with_addresses(&mut node, &anteroom);
+/// Runs a script, if there is a browser for it, in services of its own.
+async fn play(script: Option<Command>) {
+    let Some(mut node) = script else { return };
+    let _anteroom = services(&mut node, ONE).await;
     finish(Process::start(node)).await;
 }
 
-/// A script with a browser, unless there is no driver.
-fn script_with(script: &[&str], (variable, browser): (&str, String)) -> Option<Command> {
+/// A script with Chromium, unless that or its driver is missing.
+fn chromium(script: &[&str]) -> Option<Command> {
+    let chromium = executable(Chromium::find()?.program()).expect("a program that was found");
+    script_with(script, "CHROMIUM", chromium)
+}
+
+/// A script with Firefox, unless that or its driver is missing.
+fn firefox(script: &[&str]) -> Option<Command> {
+    let Some(firefox) = executable("firefox-esr") else {
+        eprintln!("skipped: {}: there is no Firefox ESR", BROWSER.of);
+        return None;
+    };
+    script_with(script, "FIREFOX", firefox)
+}
+
+fn script_with(script: &[&str], variable: &str, browser: PathBuf) -> Option<Command> {
     let folder = Some(&BROWSER).filter(|_| has_node()).and_then(Kit::folder)?;
     let mut node = Command::new("node");
     node.current_dir(folder).args(script).env(variable, browser);
     Some(node)
 }
 
-/// Where the script finds the services, and the files of the repository.
-fn with_addresses(node: &mut Command, anteroom: &Anteroom) {
+/// Starts the services. The script gets their addresses, and the files of the repository.
+async fn services(node: &mut Command, config: &str) -> Anteroom {
+    let anteroom = Anteroom::start(config, &ENV).await;
+    anteroom.scheduler.until_ready().await;
+    anteroom.admission.until_ready().await;
     node.envs([
         ("PUBLIC", anteroom.admission.url("public")),
         ("SERVICE", anteroom.admission.url("service")),
         ("REPOSITORY", repository::root().display().to_string()),
     ]);
+    anteroom
 }
 
 /// Waits for the end of a script: it bounds its own steps, and this ends one that hangs.
@@ -82,22 +97,15 @@ fn has_node() -> bool {
 }
 
 /// Where a program is: the driver takes no name.
-fn executable(program: &str) -> String {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(program));
-    let found = found.into_iter().find(|file| file.is_file());
-    found.map_or_else(|| program.to_owned(), |file| file.display().to_string())
+fn executable(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// In Firefox, over WebDriver BiDi.
 #[tokio::test]
 async fn journey_in_firefox() {
-    let firefox = executable("firefox-esr");
-    if firefox == "firefox-esr" {
-        eprintln!("skipped: {}: there is no Firefox ESR", BROWSER.of);
-        return;
-    }
-    play(&["firefox.mjs"], ("FIREFOX", firefox)).await;
+    play(firefox(&["firefox.mjs"])).await;
 }
 
 #[tokio::test]
