@@ -1,5 +1,6 @@
 // Calls of an operator and of the backend of a shop, without a browser.
 import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
 
 const { SERVICE, KEYS } = process.env;
 export const keys = KEYS ? JSON.parse(KEYS) : {};
@@ -17,6 +18,7 @@ export async function join(visitor, queue = 'concert') {
       return await call('POST', `/v1/queues/${queue}/tokens`, { visitor_id: visitor }, keys.shop);
     } catch (error) {
       if (attempt === 10 || !/: 50[34] /.test(error.message)) throw error;
+      await pause(100 * attempt);
     }
   }
 }

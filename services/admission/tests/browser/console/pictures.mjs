@@ -1,6 +1,7 @@
 // Scene of the console: the pictures of the documentation.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { call, join, keys } from './calls.mjs';
 import { goTo, operator, shows } from './operator.mjs';
 
@@ -13,7 +14,6 @@ export const pictures = {
     const end = Date.now() + 1000 * seconds;
     await call('PATCH', '/v1/admin/queues/concert', { capacity: 240 });
     await call('PATCH', '/v1/admin/queues/vaccination', { state: 'paused', reason: 'We continue at 14:30.', until: new Date(Date.now() + 3_600_000).toISOString() });
-    const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
     const visit = async (queue, number) => {
       await pause(Math.random() * 800 * seconds);
       let { token, status } = await join(`guest-${number}`, queue);
