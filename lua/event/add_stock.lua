@@ -4,8 +4,8 @@
 -- KEYS: meta changes applications (operation)*
 --       (the name of the call)
 -- ARGV: now, wake, fingerprint, units, by
---       (the channel of the issuers; a digest of what the call says, 8 bytes;
---       the name of the operator's key, empty: no operator)
+--       (the channel of the issuers; a digest of the call, 8 bytes; the name of the operator's
+--       key, empty: no operator)
 -- Reply: OK, code (OK, REPEATED, MISMATCH, TOO_LARGE, FULL), the units given since the event was
 --        created, as the first call of this name left them; or NO_RULES
 -- Codes: OK REPEATED MISMATCH TOO_LARGE FULL NO_RULES

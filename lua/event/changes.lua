@@ -2,7 +2,7 @@
 -- Uses: lib/store lib/list_changes
 -- KEYS: changes
 -- ARGV: now, before, limit
---       (the id below which the list begins, empty: at the newest)
+--       (only changes with smaller ids, empty: all)
 -- Reply: OK, then each entry (lib/changes.lua)
 -- Codes: OK
 

@@ -1,18 +1,19 @@
--- The log of what operators change: the newest entries of an entity. Needs lib/store.lua.
+-- The log of what operators change: adds entries, and keeps the newest. Needs lib/store.lua.
 -- KEYS: the log; a script names it. ARGV: now, by store.lua. Reply: none; a part gives
 -- `log_change`.
 --
--- An entry is its id as a double, and behind it a MessagePack array: the time (µs of Redis time),
--- the name of the operator's key, the operation, the ticket (0: none), the fields before and the
--- fields after (names and values by turns), and for overrides what override_rules.lua adds.
+-- An entry is its id as a double, then a MessagePack array: the time (µs of Redis time), the name
+-- of the operator's key, the operation, the ticket (0: none), the fields before and the fields
+-- after. Fields are alternating names and values. For overrides, override_change.lua adds one more
+-- array.
 local CHANGES_KEPT = 1000
--- Two logs of one entity have no id in common: a limit has one for each of its 16 shards.
+-- Ids are unique among the logs of an entity: a limit has a log for each of its 16 shards.
 local ID_STEP = 16
 
 local function pack_change(...) return cmsgpack.pack({ wall, ... }) end
 
--- Adds what `pack_change` made, under an id above all others. To be called behind the first write,
--- so that it goes on when Redis is full.
+-- Adds what `pack_change` made, with an id above all others. Call it after the first write of the
+-- script: then it also succeeds if Redis is full.
 local function log_packed(log, shard, packed)
   local newest = tonumber(call('ZRANGE', log, -1, -1, 'WITHSCORES')[2]) or 0
   local id = math.max(wall - wall % ID_STEP + shard, newest + ID_STEP)
@@ -20,7 +21,7 @@ local function log_packed(log, shard, packed)
   call('ZREMRANGEBYRANK', log, 0, -CHANGES_KEPT - 1)
 end
 
--- Notes what the call of an operator has changed; `by` is empty for every other caller.
+-- Logs what the call of an operator has changed. `by` is empty for every other caller.
 local function log_change(log, by, operation, before, after, ticket)
   if by == '' then return end
   log_packed(log, 0, pack_change(by, operation, ticket or 0, before, after))

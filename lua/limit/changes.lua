@@ -3,7 +3,7 @@
 -- KEYS: (log)*
 --       (the log of the shard's changes)
 -- ARGV: now, before, limit
---       (the id below which the list begins, empty: at the newest)
+--       (only changes with smaller ids, empty: all)
 -- Reply: OK, then each entry (lib/changes.lua)
 -- Codes: OK
 

@@ -3,7 +3,7 @@
 -- KEYS: (key)*
 --       (the log of the shard's changes, then the counters)
 -- ARGV: now, shard, by
---       (its number; the name of the operator's key, empty: no operator)
+--       (the number of the shard; the name of the operator's key, empty: no operator)
 -- Reply: OK, how many counters there were
 -- Codes: OK
 

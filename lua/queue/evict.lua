@@ -44,7 +44,7 @@ call('HDEL', HELD, id)
 end_place(id, ticket, reason or EVICTED)
 write_gone_reasons()
 save({ 'last', 'credit', 'credit_at', 'dropped' })
--- It had not ended before.
+-- The place had not ended before.
 if status then
   local shown = (STATUSES)[set == AWAY and S_AWAY or status]
   log_change(

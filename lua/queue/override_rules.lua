@@ -6,12 +6,12 @@
 --       revoked polled:{0-1} departures outlines joined_from per_address
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, seen, by, (rule, value)*
 --       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
---       any; the newest that the caller knows, behind `!` in a call that is sent again; the name of
---       the operator's key, empty: no operator; an empty value takes an override back)
+--       any; the newest revision that the caller knows, in a retry with `!` in front; the name of
+--       the operator's key, empty: no operator; an empty value removes an override)
 -- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed; 3: the
---        same of a call that is sent again: the first may have been executed), then of the file
---        and of the overrides the revision and the packed part, and how many overrides are in
---        force; or NO_RULES
+--        same for a retry, whose first call can have been executed), then of the file and of the
+--        overrides the revision and the packed part, and how many overrides are in force; or
+--        NO_RULES
 -- Codes: OK NO_RULES
 
 read_parts()
@@ -36,7 +36,7 @@ local function unchanged(code)
 end
 
 if string.sub(ARGV[9], 1, 1) == '!' then
-  -- The first sending was executed, and no other call has changed the rules since.
+  -- The first call was executed, and no other call has changed the rules since.
   if call('HGET', META, 'change') == ARGV[2] .. revision() then return unchanged(0) end
   if ARGV[9] ~= '!' .. revision() then return unchanged(3) end
 end

@@ -4,9 +4,9 @@
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
 -- ARGV: now, epoch, seen, by
---       (the new one; the newest that the caller knows, behind `!` in a call that is sent again;
---       the name of the operator's key, empty: no operator)
--- Reply: OK, done (0: this epoch is in force already, or a later one than `seen`); or NO_RULES
+--       (the new one; the newest epoch that the caller knows, in a retry with `!` in front; the
+--       name of the operator's key, empty: no operator)
+-- Reply: OK, done (0: this epoch is in force already, or one after `seen`); or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({}) then return { NO_RULES } end

@@ -8,9 +8,9 @@
 --        ticket, rate (turns in a million seconds, -1 unknown), end of the bypass (µs, 0 none), 1
 --        while health alone pauses promotion, the target's state (0 unknown), the quarters of the
 --        pace that it leaves, the adaptive batch (0 none), its bounds, and why it took the last
---        step (lib/adaptive.lua); what expected waits follow from (lib/outlook.lua), 2 texts, empty
---        while no wait is known; how long the head of the line has waited (ms, -1 unknown); and of
---        the totals (lib/totals.lua) the places promoted by their join, the missed turns, and the
+--        step (lib/adaptive.lua); the numbers for expected waits (lib/outlook.lua), 2 texts, empty
+--        while no wait is known; how long the head of the line has waited (ms, -1 unknown); of the
+--        totals (lib/totals.lua) the places promoted by their join, the missed turns, and the
 --        histogram of waits as a text, empty before the first; of the file and of the overrides the
 --        revision and, when the caller has not seen it, the packed part, else an empty text; the
 --        rules in force as texts in the order of their table; for each override in force its name,

@@ -1,10 +1,10 @@
--- What the expected waits of places in line follow from, besides their turns: core works them out
--- (services/core/src/queue/outlook.rs). Needs state.lua, presence.lua, heard_at, roll_left and
--- outlook.
+-- The numbers from which core estimates the waits of places in line, besides their turns
+-- (services/core/src/queue/outlook.rs). Needs state.lua, presence.lua, and the fields heard_at,
+-- roll_left and outlook.
 
--- Queue time, the last tick, what is left of a check-in period, quarters of the pace, the rules in
--- force whatever the health is, and heard time; then the outlook of the last tick. Nothing while no
--- wait is known.
+-- Returns 2 texts. First: queue time, the last tick, what is left of a check-in period, quarters of
+-- the pace, the rules in force without the effect of health, and heard time. Second: the outlook of
+-- the last tick. Returns nothing while no wait is known.
 local function outlook_now(promotes)
   if not promotes or health() == BREAKER_HALF_OPEN then return end
   local batch, capacity = m.rule_batch or m.batch, m.rule_capacity or m.capacity

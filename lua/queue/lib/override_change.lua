@@ -1,21 +1,21 @@
--- What a call has changed of the overrides in force, for the log of changes. Needs lib/changes.lua
--- and rules.lua.
+-- Logs which overrides in force a call has changed. Needs lib/changes.lua and rules.lua.
 -- KEYS: changes. ARGV: the end of the overrides and the operator, by override_rules.lua. Reply:
 -- none; a part gives `log_overrides`.
 --
--- An entry of overrides has one more array: their end (s of Redis time, 0: none), then for each
--- rule its number in RULES, the value before (false: no override), the end of that, and the value
--- after. Reasons are cut so that the entry with its id has at most CHANGE_BYTES.
+-- An entry of overrides has one more array: their end (s of Redis time, 0: none), then 4 values
+-- for each changed rule. These are its number in RULES, the value before (false: no override), the
+-- end before, and the value after. Reasons are cut so that the entry with its id has at most
+-- CHANGE_BYTES.
 local CHANGE_BYTES, ID_BYTES = 512, 8
--- A text longer than 31 bytes has a longer head than an empty one.
+-- MessagePack needs 2 bytes more for the head of a text longer than 31 bytes than of an empty text.
 local LONGER_HEAD = 2
 local CUT = '…'
 
--- A text in at most so many bytes, cut between two characters.
+-- A text of at most `most` bytes, cut between two characters.
 local function shortened(text, most)
   if #text <= most then return text end
   local last = math.max(most - #CUT, 0)
-  -- Every byte of a character but the first is from 128 to 191.
+  -- In UTF-8, every byte of a character except the first is from 128 to 191.
   while last > 0 and math.floor(string.byte(text, last + 1) / 64) == 2 do last = last - 1 end
   return string.sub(text, 1, last) .. CUT
 end

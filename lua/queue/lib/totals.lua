@@ -1,10 +1,10 @@
--- What the queue has done since it was created or reset, for the history that each admission
--- keeps: `at_once`, places promoted by their join; `missed`, missed turns (end_place.lua); and
--- `waits`, how long those waited whom ticks promoted, as counts of a histogram. Needs waits.
+-- Totals since the queue was created or reset, for the history that each admission keeps.
+-- `at_once`: places promoted by their join. `missed`: missed turns (end_place.lua). `waits`: a
+-- histogram of the waits of places that ticks promoted. Needs waits.
 
--- Counts waits: pairs of how many places and their ms, and how many places have an unknown wait.
--- The bounds are 1 s, times the square root of 2 from one to the next; behind them are the longer
--- waits, and those that are unknown.
+-- Adds to the histogram. `waits` has pairs: how many places, and their wait in ms. `unknown` is how
+-- many places have an unknown wait. The first bound is 1 s, and each next one is √2 times the one
+-- before. The last 2 counts are longer waits, and unknown waits.
 local function count_waits(waits, unknown)
   local counts = {}
   if m.waits and #m.waits == 8 * WAIT_COUNTS then

@@ -50,7 +50,7 @@ pub struct App {
     pub operations: Operations,
     /// How many event streams there may be.
     pub(crate) stream_slots: Arc<StreamSlots>,
-    /// What live streams share.
+    /// The frames that all live streams share.
     pub(crate) feed: Feed,
     /// The retries that this process has scheduled.
     pub(crate) retries: Arc<PendingRetries>,
@@ -60,7 +60,7 @@ pub struct App {
     own_secret: SecretString,
     /// Fixed when the process starts, like the lanes themselves.
     lane_bound: usize,
-    /// Whether this process has a console; fixed when it starts, like its routes.
+    /// Whether this process has a console. Fixed at its start, like its routes.
     pub(crate) has_console: bool,
     /// Sign-ins to the console, by address.
     pub(crate) sign_ins: PerAddress,
@@ -201,7 +201,7 @@ impl LiveConfig {
         Self { applications, sessions, assertions, pages, in_force, config }
     }
 
-    /// What the service port takes for a key.
+    /// How callers of the service port authenticate.
     pub fn access(&self) -> Access<'_> {
         Access { keys: &self.config.keys, sessions: self.sessions.as_ref() }
     }

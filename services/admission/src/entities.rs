@@ -54,8 +54,8 @@ pub trait Entity: Sized + Send + Sync + 'static {
     /// Starts what runs beside the requests.
     fn spawn(_tasks: &Tasks<'_>) {}
 
-    /// What operators changed of it, newest first: at most `limit` changes with ids below `before`,
-    /// if that is given. Of some kinds they change nothing.
+    /// What operators changed of it, newest first: at most `limit` changes. With `before`: only
+    /// changes with smaller ids. No call of an operator changes some kinds.
     fn changes(
         &self,
         _app: &App,

@@ -1,9 +1,10 @@
-//! The signed proof that a browser has signed in with an API key: `acs1.` and base64url of key id,
-//! name of the API key, start, end, digest of the API key, and HMAC-SHA-256 (the module `signed`
-//! says how).
+//! The session of the console: the signed proof that a browser has signed in with an API key.
 //!
-//! It lasts half an hour, and can be renewed until 12 h after its start. It names the API key by a
-//! digest too: a key that was replaced under the same name ends the session.
+//! Its text is `acs1.` and base64url of key id, name of the API key, start, end, digest of the API
+//! key, and HMAC-SHA-256. The module `signed` has the details.
+//!
+//! A session lasts 30 minutes, and can be renewed until 12 h after its start. It has a digest of
+//! the API key, so it ends if the key is replaced under the same name.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const DIGEST_LEN: usize = 16;
 /// Start and end in seconds since 1970, then the digest.
 const BODY_LEN: usize = 8 + 8 + DIGEST_LEN;
 
-/// What every session begins with.
+/// The first characters of every session.
 pub const SESSION_PREFIX: &str = "acs1.";
 
 const KIND: Kind = Kind::new(SESSION_PREFIX, b"anteroom console\0", BODY_LEN);
@@ -32,7 +33,7 @@ const KIND: Kind = Kind::new(SESSION_PREFIX, b"anteroom console\0", BODY_LEN);
 pub struct Session {
     /// The name of the API key.
     key: String,
-    /// What the session keeps of the SHA-256 of the API key.
+    /// A digest of the SHA-256 of the API key.
     digest: [u8; DIGEST_LEN],
     /// Times since 1970.
     started_at: Duration,
@@ -46,7 +47,7 @@ impl Session {
         Self { key: key.to_owned(), digest: kept_of(sha256), started_at: now, ends_at: now + LASTS }
     }
 
-    /// The same session, for another half hour if it has that long.
+    /// The same session for another 30 minutes, or until its last end if that is sooner.
     #[must_use]
     pub fn renewed(self, now: Duration) -> Self {
         let now = Duration::from_secs(now.as_secs());
@@ -63,7 +64,7 @@ impl Session {
         bool::from(self.digest.ct_eq(&kept_of(sha256)))
     }
 
-    /// When it began, and when it ends: the newest of several is the greatest.
+    /// When it began, and when it ends. Of several sessions, the newest has the greatest times.
     pub fn times(&self) -> (Duration, Duration) {
         (self.started_at, self.ends_at)
     }
@@ -74,7 +75,7 @@ impl Session {
     }
 }
 
-/// Not a part of the SHA-256 itself, by which the configuration knows the key.
+/// A digest of the SHA-256, so that a session shows no part of the digest in the configuration.
 fn kept_of(sha256: &[u8; 32]) -> [u8; DIGEST_LEN] {
     let digest = Sha256::new().chain_update(b"anteroom console key\0").chain_update(sha256);
     let mut kept = [0; DIGEST_LEN];
@@ -99,8 +100,8 @@ impl SessionKeys {
         self.0.sign(&KIND, &session.key, &body)
     }
 
-    /// The session that this text proves, at this time since 1970. `None` for one that has ended,
-    /// and for anything that these secrets did not sign.
+    /// The session of this text, at this time since 1970. `None` if it has ended, or if these
+    /// secrets did not sign it.
     pub fn verify(&self, text: &str, now: Duration) -> Option<Session> {
         let session = self.0.open(&KIND, text, |name, body| {
             let (start, rest) = body.split_first_chunk()?;

@@ -105,8 +105,8 @@ impl Secrets {
         self.open(kind, text, |of, body| if of == name.as_bytes() { read(body) } else { None })
     }
 
-    /// What `read` makes of the name and the body of a text that carries its name itself.
-    /// `None` for anything that these secrets did not sign.
+    /// Opens a text that carries its name: `read` gets the name and the body. `None` if these
+    /// secrets did not sign the text.
     pub fn open<T>(
         &self,
         kind: &Kind,

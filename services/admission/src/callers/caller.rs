@@ -1,4 +1,4 @@
-//! Who calls, and what they may do: their role, and the scopes of their key.
+//! The caller of the service port, and its permissions: the role and the scopes of its key.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,11 +20,11 @@ pub(super) const NO_KEY: &str = "(no keys configured)";
 pub enum Permission {
     /// To read the public state of an entity: each role has it.
     State,
-    /// What the protected service does.
+    /// To make the calls of the protected service.
     Serve,
-    /// To read what operators read.
+    /// To read what operators can read.
     View,
-    /// To change what operators change.
+    /// To change what operators can change.
     Operate,
 }
 
@@ -39,33 +39,32 @@ impl Permission {
     }
 }
 
-/// What the service port takes for a key.
+/// How callers of the service port authenticate.
 #[derive(Clone, Copy, Debug)]
 pub struct Access<'a> {
     /// The configured keys.
     pub keys: &'a BTreeMap<String, KeyConfig>,
-    /// Who signs the cookie of the console; `None` if there is no console.
+    /// The secrets that sign the cookie of the console; `None` if there is no console.
     pub sessions: Option<&'a SessionKeys>,
 }
 
-/// Who calls, once their key is known.
+/// A caller whose key is known.
 #[derive(Clone, Debug)]
 pub struct Caller {
     name: String,
-    /// Absent while no keys are configured: then every caller has all permissions.
+    /// Absent if no keys are configured: then every caller has all permissions.
     key: Option<KeyConfig>,
-    /// Present if the console's cookie shows the key.
+    /// Present if the caller sent the cookie of the console.
     proven: Option<ProvenSession>,
 }
 
 impl Caller {
-    /// Knows the caller by their key, or by the cookie of the console.
+    /// The caller of a request, from its key or from the cookie of the console.
     ///
     /// # Errors
     ///
-    /// `key_missing` or `key_invalid`; while no keys are configured, `key_missing` for other
-    /// machines, `forwarded_refused` (also for names that are not this machine's) and
-    /// `origin_refused`.
+    /// `key_missing` or `key_invalid`. If no keys are configured: `origin_refused`, and the errors
+    /// of [`loopback::sender`].
     pub fn of(access: Access<'_>, head: &RequestHead<'_>) -> Result<Self, Problem> {
         let Access { keys, sessions } = access;
         if keys.is_empty() {
@@ -84,7 +83,7 @@ impl Caller {
         Ok(Self { name: name.to_owned(), key: Some(key.clone()), proven: None })
     }
 
-    /// The caller of a session, if its key is still one of these.
+    /// The caller of a session, if these keys still have its key.
     fn signed_in(
         keys: &BTreeMap<String, KeyConfig>,
         proven: ProvenSession,
@@ -93,11 +92,11 @@ impl Caller {
         Ok(Self { name: proven.session.key().to_owned(), key: Some(key), proven: Some(proven) })
     }
 
-    /// Whether the page of the console, which has no secrets, may be shown to who sends a request.
+    /// Whether the sender of a request may see the page of the console. The page has no secrets.
     ///
     /// # Errors
     ///
-    /// While no keys are configured, as [`of`](Self::of), but a user may type the address.
+    /// If no keys are configured, as [`of`](Self::of). But a user can type the address.
     pub fn may_see_page(access: Access<'_>, head: &RequestHead<'_>) -> Result<(), Problem> {
         if access.keys.is_empty() && loopback::sender(head)? == Sender::OtherPage {
             return Err(sender::other_page());
@@ -105,18 +104,17 @@ impl Caller {
         Ok(())
     }
 
-    /// Every caller, while no keys are configured.
+    /// The caller of every request if no keys are configured.
     fn unnamed() -> Self {
         Self { name: NO_KEY.to_owned(), key: None, proven: None }
     }
 
-    /// The session of the caller, if the console's cookie shows the key.
+    /// The session of the caller, if it sent the cookie of the console.
     pub fn session(&self) -> Option<&Session> {
         self.proven.as_ref().map(|proven| &proven.session)
     }
 
-    /// A new session of the caller's key at this time since 1970; `None` while no keys are
-    /// configured.
+    /// A new session of the caller's key at this time since 1970; `None` if no keys are configured.
     pub fn begin_session(&self, now: Duration) -> Option<Session> {
         self.key.as_ref().map(|key| Session::begin(&self.name, &key.digest.0, now))
     }
@@ -136,16 +134,17 @@ impl Caller {
         self.key.as_ref().map_or(Role::Operator, |key| key.role)
     }
 
-    /// What the caller may touch; empty for everything of the role.
+    /// The scopes of the caller's key. Empty: everything of the role.
     pub fn scopes(&self) -> &[Scope] {
         self.key.as_ref().map_or(&[], |key| &key.scopes)
     }
 
-    /// The same caller by these keys, which are in force now: for a call that lasts.
+    /// The same caller with the keys that are in force now, for a long-running call.
     ///
     /// # Errors
     ///
-    /// `key_invalid` if none of them is the caller's; `key_missing` if there were none before.
+    /// `key_invalid` if the caller's key was removed. `key_missing` if the caller has no key, and
+    /// keys are configured now.
     pub fn recheck(&self, keys: &BTreeMap<String, KeyConfig>) -> Result<Self, Problem> {
         let Some(own) = &self.key else {
             let is_unguarded = keys.is_empty().then(|| self.clone());
@@ -159,7 +158,7 @@ impl Caller {
         Ok(Self { name: name.clone(), key: Some(key.clone()), proven: None })
     }
 
-    /// Whether the caller has a session, and its cookie proves it no longer: for a call that lasts.
+    /// Whether the session of the caller has ended, for a long-running call.
     pub fn session_has_ended(&self, access: Access<'_>) -> bool {
         let is_valid =
             |proven: &ProvenSession| access.sessions.is_some_and(|keys| proven.is_valid(keys));
@@ -180,10 +179,10 @@ impl Caller {
             Permission::View => "an operator or a viewer",
             Permission::Operate => "an operator",
         };
-        Err(Problem::new(Code::KEY_FORBIDDEN).detail(format!("this call takes the key of {takes}")))
+        Err(Problem::new(Code::KEY_FORBIDDEN).detail(format!("this call needs the key of {takes}")))
     }
 
-    /// Whether the caller may touch the thing of this name in `section`, such as `queues`.
+    /// Whether the caller has permission for the entity `name` in `section`, such as `queues`.
     ///
     /// # Errors
     ///
@@ -196,7 +195,7 @@ impl Caller {
         }
     }
 
-    /// Whether the key's scopes cover the thing of this name in `section`.
+    /// Whether the key's scopes cover the entity `name` in `section`.
     pub fn sees(&self, section: &str, name: &str) -> bool {
         let named = |scope: &Scope| scope.section == section && scope.name == name;
         self.scopes().is_empty() || self.scopes().iter().any(named)

@@ -18,7 +18,7 @@ pub const KEY_PREFIX: &str = "ark1.";
 /// Keys are 48 characters; what is much longer is not worth a digest.
 const MAX_KEY: usize = 128;
 
-/// The configured key that a request has, with its name.
+/// The configured key that a request sends, with its name.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
-//! A port without configured keys: it answers programs on this machine.
+//! A port without configured keys: it serves programs on this machine.
 //!
-//! It listens on loopback only (the configuration sees to that). A proxy on this machine and a name
-//! server of a stranger bring others to a loopback address, so forwarded requests and other names
-//! are refused.
+//! The configuration makes it listen on loopback only. A proxy on this machine can still forward
+//! requests of other machines, so it refuses forwarded requests. A foreign name server can point a
+//! name at a loopback address (DNS rebinding), so it refuses other host names.
 
 use std::net::Ipv4Addr;
 
@@ -13,24 +13,24 @@ use http::uri::Authority;
 use super::RequestHead;
 use super::sender::Sender;
 
-/// What sent a request to a port that answers this machine only.
+/// The sender of a request to a port that serves this machine only.
 ///
 /// # Errors
 ///
-/// `key_missing` for other machines, and `forwarded_refused` for what came through a proxy or was
-/// sent to a name that is not this machine's.
+/// `key_missing` for other machines. `forwarded_refused` for requests that came through a proxy, or
+/// whose host is not a loopback name.
 pub fn sender(head: &RequestHead<'_>) -> Result<Sender, Problem> {
     let RequestHead { uri, headers, peer, .. } = head;
-    // The port may still be bound to the address of an earlier configuration.
+    // The port can still be bound to the address of an earlier configuration.
     if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
         return Err(Problem::new(Code::KEY_MISSING)
             .detail("no keys are configured, so this port serves its own machine only"));
     }
     if headers.keys().any(is_forwarding) {
         return Err(Problem::new(Code::FORWARDED_REFUSED)
-            .detail("no keys are configured, so this port refuses what came through a proxy"));
+            .detail("no keys are configured, so this port refuses requests from proxies"));
     }
-    // A proxy may add no header at all, and a stranger's name server may say that its name is here.
+    // Against proxies that add no header, and against DNS rebinding.
     let mut hosts = headers.get_all(HOST).iter();
     let is_here = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(is_loopback_name);
     // A whole address in the request line takes precedence over `Host`.
@@ -38,9 +38,8 @@ pub fn sender(head: &RequestHead<'_>) -> Result<Sender, Problem> {
     if is_here && hosts.next().is_none() && named.is_none_or(is_loopback_name) {
         Ok(Sender::of(head))
     } else {
-        Err(Problem::new(Code::FORWARDED_REFUSED).detail(
-            "no keys are configured, so this port is called by localhost, 127.0.0.1 or [::1] only",
-        ))
+        Err(Problem::new(Code::FORWARDED_REFUSED)
+            .detail("no keys are configured, so call this port at localhost, 127.0.0.1 or [::1]"))
     }
 }
 
@@ -48,7 +47,7 @@ pub fn sender(head: &RequestHead<'_>) -> Result<Sender, Problem> {
 pub fn is_loopback_name(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     let name = authority.host();
-    // Userinfo in front of the name, or anything but a port behind it, is no valid `Host`.
+    // A `Host` with userinfo before the name, or with anything but a port after it, is not valid.
     let rest = authority.as_str().strip_prefix(name);
     let has_port = |rest: &str| rest.is_empty() || authority.port_u16().is_some();
     let is_loopback = name.eq_ignore_ascii_case("localhost")

@@ -1,9 +1,8 @@
-//! What sent a request: a program, or a browser, and for which page.
+//! The sender of a request: a program, or a browser, and for which page.
 //!
-//! Browsers mark requests with `Sec-Fetch-Site`, which no page can set, if they go to an `https`
-//! address or a loopback one. Only the console's own pages may use this port from a browser:
-//! without configured keys, and with the console's cookie, any other page would act for its
-//! visitor.
+//! Browsers add `Sec-Fetch-Site` to requests to an `https` or a loopback address. No page can set
+//! it itself. In a browser, only the console's own page can use this port without a key in the
+//! request. Any other page could act with the permissions of its visitor.
 
 use anteroom_authorize::callers::origin::SEC_FETCH_SITE;
 use anteroom_authorize::callers::single::single;
@@ -12,10 +11,10 @@ use http::header::ORIGIN;
 
 use super::RequestHead;
 
-/// What sent a request.
+/// The sender of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// No browser.
+    /// A program that is not a browser.
     Program,
     /// A page of this port.
     OwnPage,
@@ -26,7 +25,7 @@ pub enum Sender {
 }
 
 impl Sender {
-    /// What sent a request with this head.
+    /// The sender of a request with this head.
     pub fn of(head: &RequestHead<'_>) -> Self {
         let (Ok(site), Ok(origin)) =
             (single(head.headers, &SEC_FETCH_SITE), single(head.headers, &ORIGIN))
@@ -47,15 +46,15 @@ impl Sender {
     }
 }
 
-/// The refusal of a page that is not the console.
+/// The refusal for a page that is not the console.
 pub fn other_page() -> Problem {
     Problem::new(Code::ORIGIN_REFUSED).detail(
-        "this port refuses all web pages but its own console. In a request of the console `Origin` \
-         equals `Host`: a proxy in front must pass `Host`",
+        "this port refuses all web pages except its own console. In a request of the console, \
+         `Origin` equals `Host`: a proxy in front must pass `Host`",
     )
 }
 
-/// Whether an origin is that of a host, which has no scheme: a proxy in front may have the TLS.
+/// Whether an origin has this host. The scheme can be either, because a proxy can terminate TLS.
 fn is_of_host(origin: &[u8], host: Option<&str>) -> bool {
     let Some(host) = host.filter(|host| !host.is_empty()) else { return false };
     let named = origin.strip_prefix(b"https://").or_else(|| origin.strip_prefix(b"http://"));

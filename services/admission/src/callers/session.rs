@@ -1,4 +1,4 @@
-//! The console's cookie, which counts as the API key with which its user signed in.
+//! The cookie of the console. It counts as the API key with which its user signed in.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,46 +15,47 @@ use super::RequestHead;
 use super::loopback::is_loopback_name;
 use super::sender::Sender;
 
-/// The name of the cookie on a loopback host, where it can travel without TLS.
+/// The name of the cookie on a loopback host, where browsers send it without TLS.
 pub const COOKIE: &str = "anteroom_console";
-/// Its name on every other host: no sibling host can set one of this name.
+/// Its name on every other host. No sibling host can set a cookie of this name.
 const HOST_COOKIE: &str = "__Host-anteroom_console";
-/// Servers on other ports of the host may have set some for other paths. Each costs a signature.
+/// The most cookies of this name that are read: servers on other ports of the host can have set
+/// some. Verifying a cookie takes time.
 const MOST_COOKIES: usize = 16;
 
 /// A session, and the text that proves it.
 #[derive(Clone, Debug)]
 pub struct ProvenSession {
-    /// What the text says.
+    /// The content of the text.
     pub session: Session,
     text: SecretString,
 }
 
 impl ProvenSession {
-    /// What a text proves now.
+    /// The session of a text that is valid now.
     fn read(text: &str, keys: &SessionKeys) -> Option<Self> {
         let session = keys.verify(text, since_1970())?;
         Some(Self { session, text: text.into() })
     }
 
-    /// Its key, if that is still one of these.
+    /// Its API key, if that is still configured.
     pub fn key<'a>(&self, keys: &'a BTreeMap<String, KeyConfig>) -> Option<&'a KeyConfig> {
         keys.get(self.session.key()).filter(|key| self.session.is_of(&key.digest.0))
     }
 
-    /// Whether the text still proves it: its time is not over, and its secret still there.
+    /// Whether the text is still valid: the session has not ended, and its secret is configured.
     pub fn is_valid(&self, keys: &SessionKeys) -> bool {
         keys.verify(self.text.expose_secret(), since_1970()).is_some()
     }
 }
 
-/// The session that the cookies of a request prove, the newest if there are several of the keys in
-/// force; `None` without a cookie.
+/// The session of a request with a cookie of the console. If there are several, the newest whose API
+/// key is still configured. `None` without a cookie.
 ///
 /// # Errors
 ///
-/// `key_missing` for a request that no page of this port sent, and `key_invalid` for a session that
-/// has ended.
+/// `key_missing` if the request is not from a page of this port. `key_invalid` if the session has
+/// ended.
 pub fn of(
     head: &RequestHead<'_>,
     secrets: &SessionKeys,
@@ -78,22 +79,22 @@ pub fn of(
     valid.max_by_key(|proven| proven.session.times()).map(Some).ok_or_else(ended)
 }
 
-/// The name of the cookie for a browser that calls this host.
+/// The name of the cookie on this host.
 fn name_on(host: Option<&str>) -> &'static str {
     if host.is_some_and(is_loopback_name) { COOKIE } else { HOST_COOKIE }
 }
 
-/// The refusal of a session that is over, or whose key was replaced.
+/// The refusal of a session that has ended, or whose key was replaced.
 pub fn ended() -> Problem {
     Problem::new(Code::KEY_INVALID).detail("the session of the console has ended: sign in again")
 }
 
-/// The `Set-Cookie` that gives this text to a browser which called this host. Over plain HTTP a
-/// browser keeps no `Secure` cookie, so a loopback host sets one without.
+/// The `Set-Cookie` with this text for a browser that called this host. On a loopback host it has
+/// no `Secure`, because browsers do not store `Secure` cookies over plain HTTP.
 ///
 /// # Errors
 ///
-/// When the text cannot stand in a header.
+/// If a header cannot have this text.
 pub fn set(
     text: &str,
     max_age: Duration,

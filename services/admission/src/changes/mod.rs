@@ -1,4 +1,4 @@
-//! The log of changes over HTTP: what operators changed of an entity, of whatever kind.
+//! The log of changes over HTTP: what operators changed of an entity of any kind.
 
 pub mod views;
 
@@ -30,7 +30,7 @@ pub const DEFAULT_CHANGES: u64 = 50;
 const ENTITY: &str = "entity";
 
 problems! {
-    /// Refusals to who reads the log of changes.
+    /// Refusals of a call that reads the log of changes.
     ChangesProblems: CALLER, &[Code::BAD_REQUEST, Code::UNKNOWN_QUEUE, Code::UNKNOWN_EVENT,
         Code::UNKNOWN_POOL, Code::UNKNOWN_LIMIT, Code::UNKNOWN_TARGET], STORE;
 }
@@ -40,7 +40,7 @@ pub fn service(audit: &Audit) -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(audit.about("changes", subject, routes!(changes)))
 }
 
-/// Which part of the log of which entity to show.
+/// The entity and the page of its log to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangesPage {
     entity: Scope,
@@ -64,18 +64,19 @@ impl Query for ChangesPage {
 
 /// List the changes of an entity.
 ///
-/// What operators changed of a queue, limit, event or pool, newest first, page by page: each call
-/// that took effect, with the fields that it changed. To read on, send `next` of a page as `before`
-/// until it is null. Redis keeps the newest 1 000 of each entity. A target has none.
+/// What operators changed of a queue, limit, event or pool, newest first. Each call that took
+/// effect has one entry with the fields that it changed. For the next page, send `next` as
+/// `before`, until `next` is null. Redis keeps the newest 1 000 of each queue, event and pool, and
+/// of each of the 16 hash tags of a limit. A target has none.
 #[utoipa::path(
     get, path = "/v1/admin/changes", tag = "operators", operation_id = "list_changes",
     params(
         ("entity" = String, Query,
-            description = "SECTION:NAME of the entity, such as `queues:concert`; the section is \
+            description = "the entity as SECTION:NAME, such as `queues:concert`; the section is \
                            queues, events, pools, limits or targets",
             pattern = "^(queues|events|pools|limits|targets):[a-z0-9-]{1,40}$"),
         ("before" = Option<u64>, Query,
-            description = "the page has changes with smaller ids: `next` of the page before",
+            description = "only changes with smaller ids: `next` of the page before",
             minimum = 1, maximum = 9_007_199_254_740_991_u64),
         ("limit" = Option<u64>, Query,
             description = "the maximum number on the page; 50 if you leave it out",
@@ -112,7 +113,7 @@ async fn changes_of<T: Listed>(
 
 macro_rules! define_sections {
     (; $(($module:ident $handle:ident $name:ident $section:ident))+) => {
-        /// The name of the kind that a section has.
+        /// The name of the kind of a section.
         fn kind_in(section: &str) -> Option<&'static str> {
             match section {
                 $(stringify!($section) => Some(stringify!($name)),)+
@@ -120,7 +121,7 @@ macro_rules! define_sections {
             }
         }
 
-        /// [`changes_of`] an entity of the kind that its section has.
+        /// [`changes_of`] an entity of the kind of its section.
         async fn changes_of_any(
             app: &App,
             viewer: &AnyViewer,
@@ -131,7 +132,7 @@ macro_rules! define_sections {
                     type State = <anteroom_core::$module::$handle as Served>::State;
                     changes_of::<State>(app, viewer, page).await
                 })+
-                // A scope has one of the sections.
+                // Each scope has one of the sections.
                 _ => Err(Problem::new(Code::BAD_REQUEST)),
             }
         }

@@ -25,7 +25,8 @@ pub struct ChangesView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Change)]
 pub struct ChangeView {
-    /// The number of the change. Each later change of the entity has a greater one.
+    /// The number of the change. Each later change of a queue, event or pool has a greater number.
+    /// For a limit, this is true within a hash tag.
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     id: u64,
     /// When it was made, by the clock of Redis.
@@ -39,7 +40,7 @@ pub struct ChangeView {
     /// add operations.
     #[schema(example = "queue.override_rules")]
     operation: String,
-    /// The ticket that it is about; absent if it is about none.
+    /// The ticket that the call is about. Absent if it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_991_u64)]
     ticket: Option<u64>,
@@ -47,24 +48,25 @@ pub struct ChangeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "a fault in the hall")]
     reason: Option<String>,
-    /// The fields that it changed, before it: counts, words, or overrides. A field that is only
-    /// `after` it was as configured before. Absent if there are none.
+    /// The values of the changed fields before the change: counts, words, or overrides. If an
+    /// override is only in `after`, the configured value was in force before. Absent if empty.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false)]
     before: BTreeMap<String, ChangedField>,
-    /// The same after it: a field that is only `before` it is as configured since.
+    /// The values after the change. If an override is only in `before`, the configured value is in
+    /// force since then. Absent if empty.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false)]
     after: BTreeMap<String, ChangedField>,
 }
 
-/// A field that a change concerns.
+/// The value of a field of a change.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum ChangedField {
     /// A count or an amount.
     Number(u64),
-    /// Whether it is so.
+    /// True or false.
     Flag(bool),
     /// A word, such as a status.
     Text(String),

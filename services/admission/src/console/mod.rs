@@ -1,5 +1,5 @@
-//! The operator console on the service port: its page, and the session of a user who has signed
-//! in. All that the page shows and does are public calls of this port.
+//! The operator console on the service port: its page, and the session of a user who has signed in.
+//! The page uses only documented calls of this port.
 
 mod page;
 mod problems;

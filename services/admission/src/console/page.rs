@@ -1,7 +1,7 @@
 //! The page of the console and its files, which are in the program.
 //!
-//! The address of a file has the digest of all files, so that browsers keep it for ever, and the
-//! modules of the script find each other by their names beside them.
+//! The address of each file has the digest of all files, so browsers can cache it for ever. Modules
+//! import each other with relative addresses.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -22,20 +22,19 @@ use crate::callers::RequestHead;
 use crate::callers::caller::Caller;
 use crate::http::file::File;
 
-/// Where the page is.
+/// The address of the page.
 pub const PAGE: &str = "/console";
-/// A slip of the hand, or a proxy that adds it.
+/// The same with a slash at its end, which users type and proxies add.
 pub const PAGE_WITH_SLASH: &str = "/console/";
-/// Where its files are.
+/// The address of its files.
 pub const ASSET: &str = "/console/assets/{digest}/{*file}";
-/// As the page writes the folder of its files.
+/// The folder of the files, as the page has it.
 const ASSETS: &str = "/console/assets/";
 const INDEX: &str = "index.html";
 const CROSS_ORIGIN_OPENER_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-opener-policy");
 
-/// Nothing runs, and nothing is loaded, but files of this port. Frames show the preview of a
-/// waiting page.
+/// Browsers run and load only files of this port. Frames show the preview of a waiting page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                       img-src 'self' data:; frame-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'; require-trusted-types-for 'script'";
@@ -74,7 +73,7 @@ impl Files {
     }
 }
 
-/// What a file is; `None` for one that the page does not load, such as a licence.
+/// The media type of a file; `None` for a file that the page does not load, such as a licence.
 fn kind(name: &str) -> Option<&'static str> {
     match name.rsplit_once('.')?.1 {
         "js" => Some("text/javascript; charset=utf-8"),
@@ -89,14 +88,14 @@ pub async fn page(State(app): State<Arc<App>>, parts: Parts) -> Result<Response,
     Caller::may_see_page(app.live().access(), &RequestHead::of(&parts))?;
     let head = [
         (CONTENT_SECURITY_POLICY, POLICY),
-        // A page that opens this one in a window gets no hold of it.
+        // A page that opens this one in a window cannot control it.
         (CROSS_ORIGIN_OPENER_POLICY, "same-origin"),
         (REFERRER_POLICY, "no-referrer"),
     ];
     Ok((head, FILES.index.content(&parts.headers)).into_response())
 }
 
-/// Addresses in the page are relative to the one without a slash.
+/// Addresses in the page are relative to the address without a slash.
 pub async fn without_slash() -> Redirect {
     Redirect::to(PAGE)
 }
@@ -118,7 +117,7 @@ pub async fn asset(
 mod tests {
     use super::*;
 
-    /// Compressed, with all that a browser loads for it.
+    /// The compressed page, with all files that a browser loads for it.
     #[test]
     fn the_page_is_at_most_150_kib() {
         let size = |file: &File| file.gzip.as_ref().unwrap_or(&file.plain).len();
@@ -126,7 +125,7 @@ mod tests {
         assert!(all <= 150 * 1024, "{all} bytes");
     }
 
-    /// They were not changed since, but for what their list says.
+    /// They are unchanged, except for what their list names.
     #[test]
     fn vendored_files_are_those_of_their_list() {
         let list = Folder::get("vendor/README.md").expect("a list").data;

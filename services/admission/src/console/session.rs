@@ -1,4 +1,4 @@
-//! Sign in to the console, and out of it.
+//! Sign-in to the console, and sign-out.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,20 +22,20 @@ use crate::callers::{RequestHead, session};
 use crate::http::audit::AuditEntry;
 use crate::http::extract::Peer;
 
-/// Sign-ins of one address. A person mistypes a key a few times.
+/// The rate limit of sign-ins of one address. A person can mistype a key a few times.
 const SIGN_INS: Rate = Rate { count: 10, window: Duration::from_secs(60) };
 
 /// Sign in to the console, or renew the session.
 ///
-/// With an API key of an operator or a viewer, begins a session and returns it as the cookie
-/// `anteroom_console`. With that cookie, renews the session. A session lasts 30 minutes, and with
-/// renewals 12 hours. It ends when the API key is removed from the configuration.
+/// With an API key of an operator or a viewer: begins a session, and returns it as the cookie
+/// `anteroom_console`. With that cookie instead of a key: renews the session. A session lasts 30
+/// minutes, and with renewals 12 hours. It also ends when you remove the API key.
 ///
 /// The cookie counts as its API key for requests with `Sec-Fetch-Site: same-origin`. A call that
 /// changes something also needs an `Origin` that equals `Host`. An API key in the request takes
 /// precedence. One address can sign in 10 times a minute.
 ///
-/// Without configured keys there is no session, and no cookie is set.
+/// If no keys are configured, there is no session, and the answer sets no cookie.
 #[utoipa::path(
     post, path = "/v1/console/session", tag = "console", operation_id = "sign_in",
     responses(
@@ -83,7 +83,7 @@ pub async fn sign_out(State(app): State<Arc<App>>, parts: Parts) -> Result<Respo
     let live = app.live();
     Caller::may_see_page(live.access(), &head)?;
     refuse_other_pages(&head)?;
-    // A session that has ended, or none, is no reason to refuse.
+    // Without a valid session, sign-out succeeds too.
     if let Ok(caller) = Caller::of(live.access(), &head) {
         entry.key(caller.name());
     }
@@ -101,7 +101,7 @@ fn take_sign_in(app: &App, live: &LiveConfig, parts: &Parts) -> Result<(), Probl
     })
 }
 
-/// Another page cannot read the answer, and must not begin or end a session of its visitor either.
+/// Refuses other pages: they must not begin or end a session of their visitor.
 fn refuse_other_pages(head: &RequestHead<'_>) -> Result<(), Problem> {
     match Sender::of(head) {
         Sender::Program | Sender::OwnPage => Ok(()),

@@ -91,7 +91,7 @@ impl Audit {
         self.about(operation, subject_in_path::<T>, route)
     }
 
-    /// A route whose calls are of this operation, about no entity.
+    /// A route whose calls are this operation. They are about no entity.
     pub fn around_any(
         &self,
         operation: &'static str,
@@ -100,8 +100,7 @@ impl Audit {
         self.about(operation, |_| None, route)
     }
 
-    /// A route whose calls are of this operation, about the entity that `subject` finds in their
-    /// address.
+    /// A route whose calls are this operation. `subject` finds their entity in the address.
     pub fn about(
         &self,
         operation: &'static str,

@@ -29,7 +29,7 @@ pub struct Backend<T>(pub Arc<T>);
 /// A backend, or an operator, whose call names in its body what it is about.
 pub struct AnyBackend(Caller);
 
-/// An operator, or a viewer, whose path names no entity.
+/// An operator or a viewer of a call whose path names no entity.
 pub struct AnyViewer(pub Caller);
 
 /// An operator, or a viewer, that may see the entity of the path.

@@ -146,9 +146,9 @@ impl Modify for Keys {
         components.add_security_scheme("key", SecurityScheme::Http(key));
         let session = ApiKeyValue::with_description(
             session::COOKIE,
-            "the session of the console (`__Host-anteroom_console` unless the host is a loopback \
-             one), for requests of its own page: `Sec-Fetch-Site: same-origin`, and an `Origin` \
-             that equals `Host` if the call changes something",
+            "The session of the console. It counts only for requests of the console's own page: \
+             `Sec-Fetch-Site: same-origin`, and an `Origin` that equals `Host` if the call changes \
+             something. Except on a loopback host, the name is `__Host-anteroom_console`.",
         );
         components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     }
@@ -184,7 +184,7 @@ pub fn complete<T: Routes>(document: &mut OpenApi) {
     }
 }
 
-/// Adds that each call takes a key, or the session of the console. Without any configured key it
+/// Adds that each call takes a key or the session of the console. If no keys are configured, it
 /// needs neither.
 pub fn require_key(document: &mut OpenApi) {
     for (_, operation) in operations(document) {

@@ -1,5 +1,5 @@
-//! A limit on a live stream: no snapshot has it, for it has no state as a whole. What this process
-//! counts of its checks is shown.
+//! A limit on a live stream. It has no snapshot, because each key has its own counter. The stream
+//! shows the rates that this process counts.
 
 use std::time::Instant;
 
@@ -19,11 +19,11 @@ pub struct LiveLimitView {
     limit: u32,
     /// The length of the window in milliseconds.
     window_ms: u64,
-    /// Checks per second that this process answered in the last 5 seconds, of any outcome. Absent
-    /// in the first second after a time without streams.
+    /// Checks per second that this process answered in the last 5 seconds, with any outcome. Absent
+    /// in the first second, if no stream was open before.
     #[serde(skip_serializing_if = "Option::is_none")]
     checks_per_second: Option<f64>,
-    /// Those of them that were refused. A limit in shadow mode refuses none.
+    /// Checks per second that were refused. A limit in shadow mode refuses none.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusals_per_second: Option<f64>,
 }

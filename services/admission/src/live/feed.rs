@@ -1,4 +1,5 @@
-//! The frames of this process: made once a second while a stream is open, for all streams together.
+//! The frames of this process. While a stream is open, one task makes a frame each second for all
+//! streams.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -12,24 +13,24 @@ use super::frame::Frame;
 use super::slots::{Slot, Slots};
 use crate::app::App;
 
-/// Between two frames.
+/// The time between two frames.
 pub const EVERY: Duration = Duration::from_secs(1);
 
-/// The frames, and the streams that may follow them.
+/// The source of frames, and the slots of streams.
 #[derive(Debug)]
 pub struct Feed {
     slots: Arc<Slots>,
     running: Mutex<Weak<Running>>,
 }
 
-/// Frames in the making, while a stream has this.
+/// The task that makes frames. It ends when no stream has this.
 #[derive(Debug)]
 struct Running {
     frames: watch::Receiver<Arc<Frame>>,
     _making: AbortOnDropHandle<()>,
 }
 
-/// One stream's part: its slot, and the frames.
+/// The subscription of one stream: its slot, and the frames.
 #[derive(Debug)]
 pub struct Subscription {
     frames: watch::Receiver<Arc<Frame>>,
@@ -38,17 +39,16 @@ pub struct Subscription {
 }
 
 impl Feed {
-    /// No stream yet; those that are open show in this gauge.
+    /// A feed without streams. The gauge shows how many are open.
     pub fn new(open: IntGauge) -> Self {
         Self { slots: Slots::new(open), running: Mutex::default() }
     }
 
-    /// Takes part with the key of this name, if a slot is left. Must be called inside a Tokio
-    /// runtime.
+    /// Subscribes with the key of this name, if a slot is free. Call it inside a Tokio runtime.
     ///
     /// # Errors
     ///
-    /// Which slots are taken.
+    /// The limit that is reached, in words.
     pub fn subscribe(&self, app: &Arc<App>, key: Option<&str>) -> Result<Subscription, String> {
         let slot = self.slots.take(key)?;
         let running = self.running(app);
@@ -56,7 +56,7 @@ impl Feed {
     }
 
     fn running(&self, app: &Arc<App>) -> Arc<Running> {
-        // It is written whole.
+        // No code panics while it is half written.
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.upgrade().unwrap_or_else(|| {
             let started = Arc::new(Running::start(app));
@@ -89,7 +89,7 @@ impl Subscription {
         self.frames.borrow_and_update().clone()
     }
 
-    /// Waits for another frame; `None` if there will be none.
+    /// Waits for the next frame; `None` if the task has ended.
     pub async fn next(&mut self) -> Option<Arc<Frame>> {
         self.frames.changed().await.ok()?;
         Some(self.newest())

@@ -1,5 +1,5 @@
-//! What all live streams of this process share: every entity as it is shown at one moment, and how
-//! each differs from the moment before.
+//! A frame: all entities at one moment, and how each differs from the frame before. All live
+//! streams of this process share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::entities::{Listed as _, Served};
 /// All entities at one moment.
 #[derive(Debug, Default)]
 pub struct Frame {
-    /// How many frames there were before it.
+    /// The number of frames before it.
     number: u64,
     at: Value,
     redis: bool,
@@ -40,7 +40,7 @@ pub struct Seen {
 }
 
 impl Frame {
-    /// The present moment, by what this process has in memory.
+    /// A frame of this moment, from the memory of this process.
     pub fn take(app: &App, before: Option<&Self>) -> Self {
         fn add<K: Served>(app: &App, before: Option<&Frame>, frame: &mut Frame) {
             let live = app.live();

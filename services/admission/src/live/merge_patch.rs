@@ -1,4 +1,4 @@
-//! JSON merge patches (RFC 7396): what turns one value into another.
+//! JSON merge patches (RFC 7396): a patch turns one value into another.
 //!
 //! A merge patch cannot set a member to null, so values have no null members ([`without_nulls`]).
 
@@ -38,7 +38,7 @@ pub fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// What a client does with a patch: the algorithm in section 2 of RFC 7396.
+/// Applies a patch as clients do: the algorithm in section 2 of RFC 7396.
 #[cfg(test)]
 pub fn apply(target: &mut Value, patch: &Value) {
     json_patch::merge(target, patch);

@@ -1,9 +1,9 @@
-//! `GET /v1/admin/live`: everything that a key may see, as one stream for an operator's console.
+//! `GET /v1/admin/live`: all entities that a key covers, as one stream for the operator console.
 //!
-//! It costs Redis nothing: it shows the newest snapshots, which this process reads anyway
-//! (`anteroom_authorize::snapshots`). Once a second one task makes a frame of all entities while a
-//! stream is open ([`feed`]). Each stream sends what its caller may see of it, as the difference
-//! from its event before ([`frame`]).
+//! It sends no command to Redis: it shows the newest snapshots, which this process reads anyway
+//! (`anteroom_authorize::snapshots`). While a stream is open, one task makes a frame of all
+//! entities each second ([`feed`]). Each stream sends the part that its caller can see, as the
+//! difference from its last event ([`frame`]).
 
 mod feed;
 mod frame;
@@ -27,11 +27,11 @@ use crate::http::audit::Audit;
 
 /// An entity as live streams show it.
 pub trait Live: Entity {
-    /// What it shows, for the API document.
+    /// The type of the view, for the API document.
     type View: ToSchema;
 
-    /// What this process knows of it without asking Redis, as JSON. An entity whose snapshot was
-    /// never read has what the configuration has.
+    /// The entity from the memory of this process, as JSON. If its snapshot was never read, the
+    /// view has only values of the configuration.
     fn live_view(&self) -> Value;
 }
 

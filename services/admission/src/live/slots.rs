@@ -1,13 +1,13 @@
-//! How many live streams there may be: of the process, and of one key, so that no key takes all.
+//! The limit of live streams of the process, and of one key, so that no key takes all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use prometheus::IntGauge;
 
-/// Streams of the process that may be open at the same time.
+/// The most open streams of the process.
 pub const MOST_STREAMS: usize = 32;
-/// Streams of one key.
+/// The most open streams of one key.
 pub const MOST_OF_KEY: usize = MOST_STREAMS / 2;
 
 /// The slots of this process.
@@ -31,25 +31,25 @@ pub struct Slot {
 }
 
 impl Slots {
-    /// Those that are taken show in this gauge.
+    /// The gauge shows how many are taken.
     pub fn new(open: IntGauge) -> Arc<Self> {
         Arc::new(Self { taken: Mutex::default(), open })
     }
 
-    /// A slot for a stream of this key; without keys only the number of all counts.
+    /// A slot for a stream of this key. Without a key, only the limit of the process counts.
     ///
     /// # Errors
     ///
-    /// Which number is reached.
+    /// The limit that is reached, in words.
     pub fn take(self: &Arc<Self>, key: Option<&str>) -> Result<Slot, String> {
         let mut taken = self.lock();
         if taken.all >= MOST_STREAMS {
-            return Err(format!("{MOST_STREAMS} live streams of this process are open"));
+            return Err(format!("{MOST_STREAMS} live streams of this process are open: close one"));
         }
         if let Some(key) = key {
             let of_key = taken.by_key.entry(key.to_owned()).or_default();
             if *of_key >= MOST_OF_KEY {
-                return Err(format!("{MOST_OF_KEY} live streams of this key are open"));
+                return Err(format!("{MOST_OF_KEY} live streams of this key are open: close one"));
             }
             *of_key += 1;
         }

@@ -1,4 +1,4 @@
-//! One live stream: its events, and whether its caller may still have it.
+//! One live stream: its events, and the check that its caller still has permission.
 
 use std::sync::Arc;
 
@@ -28,17 +28,17 @@ problems! {
 
 /// Follow all entities as a stream of server-sent events.
 ///
-/// For a console. It costs Redis nothing: it shows the newest data that this process has read, with
-/// its age.
+/// The stream sends no command to Redis: it shows the newest data that this process has read, with
+/// its age. Its events:
 ///
 /// - `state`, the first event: the whole state, with the schema `LiveState`.
-/// - `change`, once a second: a JSON merge patch (RFC 7396) that turns the state before into the
-///   present one.
+/// - `change`, once a second: a JSON merge patch (RFC 7396). Apply it to the last state to get the
+///   new one.
 /// - `end`: `{"code": "…"}`. The key was removed (`key_invalid`, `key_missing`) or has lost its
-///   permission (`key_forbidden`), and the stream ends. Do not reconnect.
+///   permission (`key_forbidden`). The stream ends. Do not reconnect with this key.
 ///
-/// A stream that ends without `end` can be opened again: `retry` says when. A process has at most
-/// 32 streams, and at most 16 of one key, then the answer is 503 `overloaded`.
+/// If a stream ends without `end`, reconnect after the time in `retry`. A process has at most 32
+/// streams, and at most 16 of one key. At the limit, the answer is 503 `overloaded`.
 #[utoipa::path(
     get, path = "/v1/admin/live", tag = "operators", operation_id = "live",
     responses(
@@ -66,7 +66,7 @@ struct Events {
     app: Arc<App>,
     frames: Subscription,
     stopping: CancellationToken,
-    /// What the client has.
+    /// The state that the client has.
     seen: Seen,
     next_step: Next,
 }
@@ -91,7 +91,7 @@ impl Events {
                     () = self.stopping.cancelled() => None,
                     frame = self.frames.next() => frame,
                 };
-                // The page may have renewed its session meanwhile: its next stream shows that.
+                // The page can have renewed its session meanwhile. Its next stream has the new one.
                 let live = self.app.live();
                 let frame = frame.filter(|_| !self.seen.caller.session_has_ended(live.access()));
                 let Some(frame) = frame else {
@@ -124,8 +124,8 @@ fn event(name: &str, data: &Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// When the client is to open its next stream if this one ends. Without a hint all browsers would
-/// reconnect after the same few seconds.
+/// The delay before the client reconnects. Without it, all browsers would reconnect at the same
+/// time.
 fn retry_hint() -> String {
     let most = retry::DEFAULT_MAX_DELAY;
     let after = retry::after(MOST_STREAMS as u64, retry::MIN_DELAY, most, rand::rng().random());

@@ -20,9 +20,9 @@ pub struct CallerView<'a> {
     /// The name of the key; absent if no keys are configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<&'a str>,
-    /// What the caller is allowed to do.
+    /// The role of the caller.
     role: RoleView,
-    /// What the key covers, as `SECTION:NAME`; empty for everything.
+    /// The scopes of the key, as `SECTION:NAME`. Empty: the key covers everything.
     #[schema(example = json!(["queues:concert"]))]
     scopes: Vec<String>,
 }
@@ -32,9 +32,10 @@ pub struct CallerView<'a> {
 #[serde(rename_all = "lowercase")]
 #[schema(as = LiveRole)]
 pub enum RoleView {
-    /// It can read and change everything that its scopes cover. Without keys every caller is one.
+    /// Can read and change everything that its scopes cover. If no keys are configured, every
+    /// caller is an operator.
     Operator,
-    /// It can read.
+    /// Can read everything that its scopes cover.
     Viewer,
 }
 
@@ -50,8 +51,7 @@ impl<'a> From<&'a Caller> for CallerView<'a> {
     }
 }
 
-/// The whole state, which only the document knows as one type: its sections follow the list of
-/// kinds.
+/// The whole state as one type, for the document only. It has a section for each kind.
 struct StateView;
 
 impl ToSchema for StateView {
@@ -79,7 +79,7 @@ impl PartialSchema for StateView {
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
             .description(Some("The time of this process."));
         let redis = ObjectBuilder::new().schema_type(Type::Boolean).description(Some(
-            "Whether Redis is up for this process. While it is down, the last values stay.",
+            "Whether this process reaches Redis. While Redis is down, the last values stay.",
         ));
         let caller = Ref::from_schema_name(CallerView::name());
         let mut state = Object::builder()
@@ -104,7 +104,7 @@ fn section<K: Served>() -> Object {
     let view = Ref::from_schema_name(<K::State as Live>::View::name());
     let part = ObjectBuilder::new()
         .schema_type(Type::Object)
-        .description(Some("The same without the members that are null, or that are not read yet."));
+        .description(Some("The same, without members that are null or not read yet."));
     let entity = AnyOf::builder().item(view).item(part).build();
     let entities = AdditionalProperties::RefOr(RefOr::T(Schema::AnyOf(entity)));
     let description = format!("By the name of the {}.", K::NAME);

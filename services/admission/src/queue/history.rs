@@ -1,4 +1,4 @@
-//! `GET …/history`: the last 15 minutes of a queue, as this process has read them.
+//! `GET …/history`: the last 15 minutes of a queue, from the memory of this process.
 
 use anteroom_authorize::problem::Problem;
 use anteroom_authorize::queue::state::QueueState;
@@ -11,11 +11,12 @@ use crate::http::caller::Viewer;
 
 /// Get the last 15 minutes of a queue.
 ///
-/// In steps of 5 seconds, from the memory of this process: empty after a start. It costs Redis
-/// nothing. Steps in which this process read nothing are left out, such as while Redis was down.
+/// In steps of 5 seconds, from the memory of this process, which is empty after a start. The call
+/// sends no command to Redis. Steps in which this process read nothing are left out, for example
+/// while Redis was down.
 ///
-/// `admitted`, `missed` and the waits are those of the whole queue, whichever process did it. What
-/// a scheduler of version 0.2.0 does is not counted.
+/// `admitted`, `missed` and the waits are those of the whole queue, from all processes. Calls and
+/// missed turns of a scheduler or an admission of version 0.2.0 are not counted.
 #[utoipa::path(
     get, path = "/v1/admin/queues/{queue}/history", tag = "operators",
     operation_id = "queue_history",

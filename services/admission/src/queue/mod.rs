@@ -100,8 +100,8 @@ impl Routes for QueueState {
                 ("the theme, instead of the configured one", one_of(["auto", "light", "dark"]))
             }
             "reason" => (
-                "a reason that is not in force yet, as visitors will read it; without it the \
-                 reason in force, or a sample; if it is empty, no reason",
+                "a reason that is not in force yet; without it: the reason in force, or a sample; \
+                 empty: no reason",
                 field::schema(field::reason_rule(), false)
                     .description(None::<String>)
                     .min_length(None)

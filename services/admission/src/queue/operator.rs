@@ -234,8 +234,8 @@ fn never_given() -> Problem {
         .detail("no visitor has got this ticket since the queue was last reset")
 }
 
-/// The epoch, and for the audit log the number of places in each state; `None` if Redis does not
-/// answer. Also takes the snapshot as the newest of this process.
+/// The epoch, and the number of places in each state for the audit log. `None` if Redis does not
+/// answer. Also stores the snapshot as the newest of this process.
 async fn counts(queue: &QueueState) -> Option<(Epoch, Value)> {
     let requested_at = Instant::now();
     let snapshot = queue.queue.snapshot().await.ok()?;

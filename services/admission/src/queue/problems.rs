@@ -39,7 +39,7 @@ problems! {
     BackendRenewProblems of Code::UNKNOWN_QUEUE: CALLER, &[Code::PLACE_GONE, Code::NOT_ACTIVE];
     /// Refusals of calls with a key that take nothing but the name of a queue, or of a place in it.
     KeyProblems of Code::UNKNOWN_QUEUE: CALLER;
-    /// Refusals of a call that reads what this process has in memory of a queue.
+    /// Refusals of a call that reads a queue from the memory of this process.
     HistoryProblems: CALLER, &[Code::UNKNOWN_QUEUE];
     /// Refusals of a preview.
     PreviewProblems of Code::UNKNOWN_QUEUE: CALLER, VALUE;

@@ -70,7 +70,7 @@ impl Cookies {
     }
 }
 
-/// The values of the cookies of one name, which is given in parts, in their order.
+/// The values of the cookies of one name, in their order. The name is given in parts.
 pub fn values<'a, const PARTS: usize>(
     headers: &'a HeaderMap,
     name: [&'a str; PARTS],
@@ -94,7 +94,7 @@ pub fn values<'a, const PARTS: usize>(
 ///
 /// # Errors
 ///
-/// When the value cannot stand in a header.
+/// If a header cannot have this value.
 pub fn sensitive(value: &str) -> Result<HeaderValue, InvalidHeaderValue> {
     let mut value = HeaderValue::from_str(value)?;
     value.set_sensitive(true);

@@ -1,12 +1,12 @@
-//! How often a limit was checked in the last few seconds, by readings of its counters.
+//! How often a limit was checked in the last few seconds, from readings of its counters.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A rate is that of about so long a time. Older readings say nothing.
+/// The longest time that a rate covers. Older readings are dropped.
 const WITHIN: Duration = Duration::from_millis(5_500);
-/// Two readings closer to each other say nothing.
+/// The shortest time that a rate covers.
 const AT_LEAST: Duration = Duration::from_millis(500);
 
 /// Readings of 2 counters.
@@ -14,7 +14,7 @@ const AT_LEAST: Duration = Duration::from_millis(500);
 pub struct Recent(Mutex<VecDeque<(Instant, [u64; 2])>>);
 
 impl Recent {
-    /// Takes a reading, and returns how fast each counter grew, per second, in the last 5 seconds
+    /// Takes a reading, and returns how much each counter grew per second in the last 5 seconds,
     /// or since the first reading in that time. `None` without an earlier reading.
     pub fn rates(&self, now: Instant, counts: [u64; 2]) -> Option<[f64; 2]> {
         let mut readings = self.0.lock().unwrap_or_else(PoisonError::into_inner);

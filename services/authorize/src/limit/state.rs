@@ -18,7 +18,7 @@ pub struct LimitState {
     pub policy: HeaderValue,
     /// What is counted of it.
     pub metrics: Arc<LimitMetrics>,
-    /// How often it was checked lately.
+    /// The rates of its checks and refusals.
     pub recent: Arc<Recent>,
 }
 

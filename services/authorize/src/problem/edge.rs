@@ -73,7 +73,7 @@ codes! {
     /// counts only for requests of its own page.
     KEY_MISSING = UNAUTHORIZED, "key_missing", "No API key was sent",
         No, "Send `Authorization: Bearer ark1.…`. Make a key with `anteroom-admission new-key`.";
-    /// The API key is not one of the configured keys. For the console: its session has ended.
+    /// The API key is not one of the configured keys. In the console: the session has ended.
     KEY_INVALID = UNAUTHORIZED, "key_invalid", "The API key is not valid",
         No, "Check that `[keys.NAME]` has the digest of this key, and that the key is complete. In the \
             console, sign in again.";

@@ -9,8 +9,8 @@ use super::{Code, Problem, retry};
 codes! {
     /// What any call that asks the store may answer.
     STORE by Service;
-    /// Redis is down, full, or refuses the call. Nothing was changed. A poll also gets it
-    /// if Redis does not answer in time. That poll can have counted.
+    /// Redis is down, full, or refuses the call. Nothing was changed. A poll also gets this error
+    /// if Redis does not answer in time. Redis may have counted that poll.
     STORE_UNAVAILABLE = SERVICE_UNAVAILABLE, "store_unavailable", "Redis is not available",
         Later, "Retry after `Retry-After`. An outage of Redis ends no waiting place.";
     /// Redis did not answer in time. The call can have had its effect.

@@ -1,5 +1,5 @@
-//! The last 15 minutes of a queue in steps of 5 seconds, by the snapshots that this process reads
-//! anyway. It is in memory only: empty after a start.
+//! The last 15 minutes of a queue in steps of 5 seconds, from the snapshots that this process reads
+//! anyway. It is in memory only, and empty after a start.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use crate::durations::since_1970;
 
 /// The length of a step.
 pub const STEP: Duration = Duration::from_secs(5);
-/// So many steps are kept.
+/// The number of steps that are kept.
 const STEPS: u64 = 180;
 /// Steps of a minute.
 const STEPS_OF_A_MINUTE: u64 = 12;
 /// Steps of a point of the sparkline.
 const STEPS_OF_A_SPARK: u64 = 3;
-/// Of so many epochs the last reading is kept: Redis can lose a reset, and with it the newest
-/// epoch.
+/// The number of epochs whose last reading is kept. More than one, because Redis can lose a reset,
+/// and with it the newest epoch.
 const EPOCHS: usize = 8;
 
 /// A step in which a snapshot was read.
@@ -33,9 +33,9 @@ pub struct Step {
     pub ready: u64,
     /// Visitors who have entered, at the last reading.
     pub active: u64,
-    /// What happened between the last reading of the step before and that of this one.
+    /// What happened between the last reading of the step before and the last one of this step.
     pub totals: Totals,
-    /// The steps in which it happened: more than one after a time without a reading.
+    /// The number of steps in which it happened: more than one after a time without a reading.
     covers: u64,
 }
 
@@ -61,8 +61,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes in a snapshot that was requested at this time. One that another has overtaken counts
-    /// for nothing.
+    /// Adds a snapshot that was requested at this time. Ignores it if a later one was added before.
     pub fn note(&self, requested_at: Instant, snapshot: &Snapshot) {
         let at = since_1970().as_secs();
         let number = self.number(requested_at);
@@ -86,7 +85,7 @@ impl History {
     }
 
     /// Places promoted in the last minute, as far as this process has read; `None` if it has read
-    /// nothing in it. What happened in a time without a reading is spread evenly over that time.
+    /// nothing in that minute. Promotions in a time without a reading count evenly over that time.
     pub fn promoted_in_a_minute(&self) -> Option<u64> {
         let now = self.number(Instant::now());
         let steps = self.lock();
@@ -98,8 +97,8 @@ impl History {
         of_it.reduce(|sum, more| sum + more)
     }
 
-    /// The depth at the end of each 15 seconds that are over, of the last 15 minutes, oldest first.
-    /// A time in which nothing was read is left out.
+    /// The depth at the end of each 15 seconds of the last 15 minutes, oldest first. The 15 seconds
+    /// in progress are left out, and those in which nothing was read.
     pub fn sparkline(&self) -> Vec<u64> {
         let now = self.number(Instant::now());
         let present = now / STEPS_OF_A_SPARK;
@@ -156,14 +155,13 @@ impl Steps {
 }
 
 impl Steps {
-    /// The totals from which a reading of this epoch goes on.
+    /// The totals to subtract from a reading of this epoch.
     fn before(&self, epoch: Epoch, now: &Totals) -> Totals {
         let known = self.epochs.iter().find(|(of, _)| *of == epoch);
         match known.or(self.epochs.back()) {
-            // Of the first reading nothing counts.
+            // Nothing before the first reading counts.
             None => *now,
-            // Another epoch begins with nothing, unless version 0.2.0 began it: that keeps the
-            // totals.
+            // A new epoch begins at 0, unless version 0.2.0 began it: its reset keeps the totals.
             Some((_, before)) if known.is_some() || now.includes(before) => *before,
             Some(_) => Totals::default(),
         }
@@ -269,8 +267,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is read, and when: the sum of the steps is what was counted since the first
-        /// reading, as long as Redis loses nothing.
+        /// For any readings: the sum of the steps is what was counted since the first reading, if
+        /// Redis loses nothing.
         #[test]
         fn nothing_is_counted_twice_or_left_out(readings in vec(any::<[u8; 3]>(), 1..40)) {
             let (mut steps, start) = (Steps::default(), Instant::now());

@@ -1,8 +1,8 @@
 //! The log of changes: what operators changed of an entity, who, and when.
 //!
-//! The script that makes a change adds its entry, so a change that took effect has one, and no
-//! other call has. `lua/lib/changes.lua` writes the entries, and an operator's handle says by whom:
-//! [`By`]. Redis keeps the newest 1 000 of an entity, each of 512 bytes or less.
+//! The script that makes a change adds its entry (`lua/lib/changes.lua`). So each change that took
+//! effect has one entry, and no other call has one. The handle of an operator has the name of the
+//! key: [`By`]. Redis keeps the newest 1 000 entries of an entity, each of 512 bytes or less.
 
 mod packed;
 
@@ -14,7 +14,7 @@ use crate::queue::{Overridden, Override, RULES};
 use crate::rules::{MAX_AMOUNT, Rule, Value};
 use crate::store::{Args, Error, Reply};
 
-/// The most changes that one look shows.
+/// The most changes of a page.
 pub const MAX_CHANGES: u64 = 200;
 /// The greatest id of a change.
 pub const MAX_CHANGE_ID: u64 = MAX_AMOUNT;
@@ -24,23 +24,23 @@ pub const MAX_CHANGE_ID: u64 = MAX_AMOUNT;
 pub struct By(Option<Arc<str>>);
 
 impl By {
-    /// By the operator whose key has this name: the change is logged. By default it is not.
+    /// By the operator whose key has this name. The change is logged. By default it is not.
     pub fn operator(key: &str) -> Self {
         Self(Some(key.into()))
     }
 
-    /// Names the key, for a script that makes a change.
+    /// Adds the name of the key to the arguments of a script that makes a change.
     pub(crate) fn push_to(&self, args: &mut Args) {
         args.push(self.0.as_deref().unwrap_or_default());
     }
 }
 
-/// A part of the log.
+/// A page of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Newest first.
     pub changes: Vec<Change>,
-    /// The id before which the log goes on; absent at its end.
+    /// The `before` of the next page; absent at the end of the log.
     pub next: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ pub struct Changes {
 pub struct Change {
     /// Greater than that of each earlier change of the entity.
     pub id: u64,
-    /// When, in microseconds since 1970 by the store's clock.
+    /// When, in microseconds since 1970 by the clock of Redis.
     pub at_us: u64,
     /// The name of the operator's key.
     pub key: String,
@@ -70,7 +70,7 @@ pub struct Change {
 pub enum ChangeValue {
     /// A count or an amount.
     Number(u64),
-    /// Whether it is so.
+    /// True or false.
     Flag(bool),
     /// One of a few words.
     Text(String),
@@ -79,11 +79,11 @@ pub enum ChangeValue {
 /// An override that was set, changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedOverride {
-    /// The place of its rule in the table.
+    /// The index of its rule in the table.
     at: usize,
-    /// What was in force before; absent if the configuration was.
+    /// The override before; absent if the configuration was in force.
     pub before: Option<Overridden>,
-    /// What was in force then.
+    /// The override after; absent if the configuration is in force.
     pub after: Option<Overridden>,
 }
 
@@ -95,15 +95,15 @@ impl ChangedOverride {
 }
 
 impl Changes {
-    /// The arguments of a script that lists changes, behind those that `args` has.
+    /// Adds the arguments of a script that lists changes.
     pub(crate) fn page(mut args: Args, before: Option<u64>, limit: u64) -> Args {
         args.push(before.map(|id| id.to_string()).unwrap_or_default());
-        // One more shows whether the log goes on.
+        // One more shows whether there is a next page.
         args.push(limit.clamp(1, MAX_CHANGES) + 1);
         args
     }
 
-    /// What such a script returned, of one log or of several, for the same `limit`.
+    /// Reads the replies of such a script, from one log or several, for the same `limit`.
     pub(crate) fn read(
         replies: impl IntoIterator<Item = Reply>,
         limit: u64,
@@ -134,7 +134,7 @@ impl Change {
         })
     }
 
-    /// Reads an entry; a later version can write more behind it.
+    /// Reads an entry. A later version can add more at its end.
     fn read(entry: &[u8]) -> Option<Self> {
         let (id, packed) = entry.split_first_chunk()?;
         let id = f64::from_be_bytes(*id);
@@ -156,7 +156,7 @@ impl Change {
     }
 }
 
-/// Names and values by turns.
+/// Fields are alternating names and values.
 fn fields(packed: Packed) -> Option<Vec<(String, ChangeValue)>> {
     let mut values = packed.into_array()?.into_iter();
     let mut fields = Vec::new();
@@ -188,12 +188,12 @@ fn changed_overrides(packed: Packed) -> Option<Vec<ChangedOverride>> {
     Some(changed)
 }
 
-/// An override as an entry has it: `Some(None)` for none, `None` for what is no value of the rule.
+/// An override as an entry has it. `Some(None)`: there is none. `None`: not a value of the rule.
 fn overridden(rule: &'static Rule, value: Packed, until: u64) -> Option<Option<Overridden>> {
     let value = match value {
         Packed::Flag(false) => return Some(None),
         Packed::Number(number) => rule.kind.stored(&number.to_string())?,
-        // A reason, which may be empty where all of it is cut.
+        // A reason. It is empty if all of it was cut.
         Packed::Text(text) => Some(Value::Text(text)),
         Packed::Flag(true) | Packed::Array(_) => return None,
     };
@@ -205,7 +205,7 @@ fn overridden(rule: &'static Rule, value: Packed, until: u64) -> Option<Option<O
 mod tests {
     use super::*;
 
-    /// An entry has the numbers of rules: a new rule comes behind these.
+    /// Entries have the numbers of rules, so a new rule comes after these.
     #[test]
     fn the_number_of_a_rule_never_changes() {
         let names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();

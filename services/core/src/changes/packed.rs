@@ -10,7 +10,7 @@ pub(super) enum Packed {
 }
 
 impl Packed {
-    /// Reads one value and nothing behind it; `None` for what no entry has.
+    /// Reads one value that fills the bytes; `None` for anything that no entry has.
     pub(super) fn read(mut bytes: &[u8]) -> Option<Self> {
         let value = Self::next(&mut bytes)?;
         bytes.is_empty().then_some(value)
@@ -68,7 +68,7 @@ fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     Some(first)
 }
 
-/// The next bytes as a number, the greatest first.
+/// The next bytes as a number in big-endian order.
 fn number(bytes: &mut &[u8], length: usize) -> Option<u64> {
     Some(split(bytes, length)?.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }

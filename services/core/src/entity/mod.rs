@@ -36,8 +36,8 @@ pub(crate) enum Written {
     Changed,
     /// Nothing was written: the store's are not those that the write is for.
     Refused,
-    /// Nothing was written by this call, which was sent again. The first may have been executed:
-    /// the store's have changed since.
+    /// The call was sent a second time, and wrote nothing: the rules have changed since. Redis may
+    /// have executed the first one.
     Overtaken,
 }
 
@@ -203,7 +203,7 @@ impl<R: Ruled> Entity<R> {
         self.ask(script, args, Repeat::IfUnknown).await
     }
 
-    /// A part of the log of changes, by the script that lists it.
+    /// A page of the log of changes; `script` lists it.
     pub(crate) async fn changes(
         &self,
         script: &'static Script,
@@ -256,14 +256,14 @@ macro_rules! handle {
                 self.entity().write_file(&scripts::APPLY_RULES, rules).await
             }
 
-            /// This handle for calls of the operator whose key has this name: they write the log
-            /// of changes. The calls of any other handle do not.
+            /// A handle for calls of the operator whose key has this name. Its calls write the log
+            /// of changes. The calls of other handles do not.
             pub fn by(&self, key: &str) -> Self {
                 Self(self.0.clone(), $crate::changes::By::operator(key))
             }
 
-            /// What operators changed, newest first: at most so many changes, `MAX_CHANGES` or
-            /// less, with smaller ids than `before`, if that is given.
+            /// What operators changed, newest first: at most `limit` changes, and at most
+            /// `MAX_CHANGES`. With `before`: only changes with smaller ids.
             pub async fn changes(
                 &self,
                 before: Option<u64>,

@@ -109,7 +109,7 @@ impl Limits {
     }
 
     /// Forgets what a key has taken of a limit; whether it had taken anything. `group` as in
-    /// [`Check`]. The log of changes names neither.
+    /// [`Check`]. The log of changes names neither the key nor the group.
     pub async fn forget(
         &self,
         limit: &str,
@@ -134,8 +134,8 @@ impl Limits {
         Ok(reply.count()? > 0)
     }
 
-    /// What operators changed of a limit, newest first: at most so many changes, `MAX_CHANGES` or
-    /// less, with smaller ids than `before`, if that is given. Each shard has a log of its own.
+    /// What operators changed of a limit, newest first: at most `most` changes, and at most
+    /// `MAX_CHANGES`. With `before`: only changes with smaller ids. Each shard has its own log.
     pub async fn changes(
         &self,
         limit: &str,
@@ -155,7 +155,7 @@ impl Limits {
     }
 }
 
-/// KEYS that begin with the log of changes of a limit in a shard.
+/// KEYS whose first key is the log of changes of a limit in a shard.
 fn log_key(script: &Script, shard: u8, limit: &str) -> Args {
     let mut keys = Args::new();
     script.push_key(&mut keys, call::tag(shard), format!("changes:{limit}").as_bytes());

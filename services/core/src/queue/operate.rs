@@ -15,7 +15,7 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
 
-/// The number of the argument of an override that names the revision which was seen.
+/// The number of the argument of an override that has the revision which the caller has seen.
 const SEEN: usize = 9;
 
 /// The most places that one look at the line shows.
@@ -87,9 +87,9 @@ impl Queue {
         self.override_rules_since(seen, overrides, until).await
     }
 
-    /// The same, for a caller that has seen this revision. If the reply is lost, the call is sent
-    /// again, and does nothing if other rules are in force by then: a later change of another
-    /// operator stays.
+    /// The same, for a caller that has seen this revision. If the reply is lost, the call is
+    /// retried. The retry changes nothing if other rules are in force by then, so a later change of
+    /// another operator stays.
     pub async fn override_rules_since(
         &self,
         seen: Revision,
@@ -207,8 +207,8 @@ impl Queue {
         self.send_reset(&[], Repeat::Never).await
     }
 
-    /// The same, for a caller that has seen this epoch. If the reply is lost, the call is sent
-    /// again, and does nothing in a later epoch.
+    /// The same, for a caller that has seen this epoch. If the reply is lost, the call is retried.
+    /// The retry changes nothing in a later epoch.
     pub async fn reset_since(&self, seen: Epoch) -> Result<(), Error> {
         self.send_reset(&seen.0, Repeat::Marked(3)).await
     }

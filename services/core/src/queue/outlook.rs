@@ -101,7 +101,7 @@ impl Outlook {
         Self::of(call, left)
     }
 
-    /// The same of a reply that goes on behind it. `None` also if the first text is empty.
+    /// The same from a reply that has more parts after it. `None` also if the first text is empty.
     pub(super) fn read_ahead(reply: &mut Reply) -> Result<Option<Self>, Error> {
         let (call, left) = (reply.packed()?, reply.packed()?);
         if call.len() == 0 { Ok(None) } else { Self::of(call, left) }

@@ -87,11 +87,11 @@ pub struct Snapshot {
     pub health_pace: Option<f64>,
     /// The adaptive batch, while schedulers name its bounds.
     pub adaptive: Option<AdaptiveBatch>,
-    /// The wait of the visitor who would be the last in line now, as its join would say; absent
-    /// while no visitor is promoted, or if it is unknown.
+    /// The expected wait of a visitor who joins now. Absent while no visitor is promoted, or if it
+    /// is unknown.
     pub expected_wait: Option<Duration>,
-    /// How long the head of the line has waited, to a second; absent if no visitor waits, or when
-    /// the join is forgotten.
+    /// How long the head of the line has waited, to the second. Absent if no visitor waits, or if
+    /// the time of the join is unknown.
     pub head_wait: Option<Duration>,
     /// What the queue has done since it was created or reset.
     pub totals: Totals,
@@ -116,7 +116,7 @@ pub struct Revision {
 }
 
 impl Revision {
-    /// Reads what is displayed, and nothing else.
+    /// Reads a text that `Display` has written; `None` for any other.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('-').map(|number| number.parse().ok());
         let mut next = || numbers.next()?;

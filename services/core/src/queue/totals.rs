@@ -1,7 +1,7 @@
 //! What a queue has done since it was created or reset, as its scripts count it
 //! (`lua/queue/lib/totals.lua`): promotions with their waits, and missed turns.
 //!
-//! Readings of one process follow each other, so their differences are what happened in between.
+//! The difference of two readings is what happened between them.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub struct Totals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits([u64; COUNTS]);
 
-/// What the scripts know of this.
+/// The constants of the scripts.
 pub(super) fn constants(all: Constants) -> Constants {
     all.value("WAIT_COUNTS", COUNTS).doubles("WAITS", COUNTS)
 }
@@ -37,7 +37,7 @@ impl Totals {
         let (at_once, missed) = (reply.count()?, reply.count()?);
         let mut packed = reply.packed()?;
         let mut waits = Waits::default();
-        // There are none before the first, and another version may have other bounds.
+        // There is no histogram before the first wait. Another version may have other bounds.
         if packed.len() == COUNTS {
             for count in &mut waits.0 {
                 *count = packed.count()?;
@@ -51,8 +51,8 @@ impl Totals {
         self.at_once + self.waits.0.iter().sum::<u64>()
     }
 
-    /// What happened since an earlier reading. A store that has lost what came later has counted
-    /// less: then nothing.
+    /// What happened since an earlier reading. If Redis has lost writes, a count can be lower than
+    /// before: then the difference is 0.
     pub fn since(&self, before: &Self) -> Self {
         let mut waits = self.waits;
         for (now, then) in waits.0.iter_mut().zip(before.waits.0) {
@@ -73,7 +73,7 @@ impl Totals {
             && counts.into_iter().all(|(now, then)| *now >= then)
     }
 
-    /// Both together.
+    /// The sum of both.
     pub fn plus(&self, other: &Self) -> Self {
         let mut waits = self.waits;
         for (sum, more) in waits.0.iter_mut().zip(other.waits.0) {
@@ -82,9 +82,9 @@ impl Totals {
         Self { at_once: self.at_once + other.at_once, missed: self.missed + other.missed, waits }
     }
 
-    /// The wait that this part of the promoted did not exceed, such as 0.9: within its bucket by
-    /// interpolation, as Prometheus does. `None` if no wait is known. Waits beyond the last bound
-    /// count as that bound.
+    /// A quantile of the waits: 0.9 is the wait that 90 % did not exceed. Interpolates within a
+    /// bucket, as Prometheus does. `None` if no wait is known. Waits beyond the last bound count as
+    /// that bound.
     pub fn wait_quantile(&self, part: f64) -> Option<Duration> {
         let (known, _) = self.waits.0.split_at(BOUNDS + 1);
         let all = self.at_once + known.iter().sum::<u64>();
@@ -110,7 +110,7 @@ impl Totals {
 }
 
 impl Waits {
-    /// So many promotions after each of these waits, and so many after an unknown one.
+    /// The histogram of these waits, each with its number of promotions, and of unknown ones.
     pub fn of(known: &[(u64, Duration)], unknown: u64) -> Self {
         let mut waits = Self::default();
         for (count, wait) in known {
@@ -121,7 +121,7 @@ impl Waits {
         waits
     }
 
-    /// Of waits that exceed this time or are unknown, how many there are; the others as they are.
+    /// Counts waits that exceed this time as unknown ones.
     pub fn folded(mut self, past: Duration) -> Self {
         let first = (0..BOUNDS).find(|at| bound(*at) > past).unwrap_or(BOUNDS);
         let folded = self.0[first..].iter().sum();

@@ -30,8 +30,8 @@ pub enum Repeat {
     /// The operation is idempotent: send it once more, with the same arguments, inside the
     /// request's budget.
     IfUnknown,
-    /// Send it once more, with `!` in front of the argument of this number: the script then does
-    /// nothing if another call has come first.
+    /// Retry it with `!` in front of the argument of this number. The script then changes nothing
+    /// if another call was executed meanwhile.
     Marked(usize),
     /// Leave it: a second execution would count twice.
     Never,
@@ -323,7 +323,7 @@ impl Call<'_> {
         }
     }
 
-    /// The command: by the script's hash, or with its source; for the first time, or again.
+    /// The command, with the hash of the script or its source. `again`: this is the retry.
     fn command(&self, with_source: bool, again: bool) -> Cmd {
         let (name, script) = if with_source {
             ("EVAL", self.script.source())

@@ -1,4 +1,4 @@
-//! Who is known by which request, on a port with these keys and a console.
+//! Which caller a request has, on a port with these keys and a console.
 
 mod by_cookie;
 mod by_key;
@@ -44,7 +44,7 @@ fn sessions() -> SessionKeys {
     SessionKeys::new(&[SecretString::from("s".repeat(32))]).expect("there is a secret")
 }
 
-/// Who sends a request with this method and these headers to a port with a console.
+/// The caller of a request with this method and these headers, on a port with a console.
 fn of(
     keys: &BTreeMap<String, KeyConfig>,
     method: Method,

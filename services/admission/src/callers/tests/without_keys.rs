@@ -32,12 +32,12 @@ fn without_keys_only_programs_on_this_machine_come_in() {
         assert_eq!(without_keys(HERE, &[(name, "null")]), Some(Code::ORIGIN_REFUSED), "{name}");
     }
     let here = headers(&[("host", "127.0.0.1:8081")]);
-    let caller = of(&BTreeMap::new(), Method::PATCH, &here, HERE).expect("let in");
+    let caller = of(&BTreeMap::new(), Method::PATCH, &here, HERE).expect("admitted");
     assert!(caller.may(Permission::Operate).is_ok() && caller.touches("queues", "shop").is_ok());
     assert_eq!(caller.name(), NO_KEY);
 }
 
-/// A proxy on this machine that adds no header, and a name that was made to lead here.
+/// A proxy on this machine that adds no header, and DNS rebinding.
 #[test]
 fn without_keys_only_names_of_this_machine_are_served() {
     let refusal = |hosts: &[&'static str]| {

@@ -127,7 +127,7 @@ pub fn reason_rule() -> &'static Rule {
     RULES.iter().find(|rule| rule.name == "reason").expect("a row of the table")
 }
 
-/// Holds a text to that rule; else the rest of the sentence "reason …".
+/// Checks a text against that rule. An error is the rest of the sentence "reason …".
 pub fn check_reason(text: &str) -> Result<(), String> {
     Given::Text(text.to_owned()).value(reason_rule().kind).map(drop)
 }

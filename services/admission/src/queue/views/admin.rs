@@ -87,7 +87,7 @@ pub struct AdaptiveView {
 pub struct OverrideView {
     /// The value.
     value: field::OverrideValue,
-    /// The value of the configuration file, which is in force after the override. Absent if the
+    /// The value of the configuration file. It is in force when the override ends. Absent if the
     /// file has none, and in the log of changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     configured: Option<field::OverrideValue>,
@@ -103,7 +103,7 @@ pub struct OverrideView {
 pub struct RulesView(Rules);
 
 impl<'a> AdminView<'a> {
-    /// A snapshot for an operator, just read.
+    /// A snapshot for an operator that was just read.
     pub fn new(queue: &'a str, snapshot: &'a Snapshot) -> Self {
         Self::aged(queue, snapshot, Duration::ZERO)
     }
@@ -147,7 +147,7 @@ impl<'a> AdminView<'a> {
 }
 
 impl OverrideView {
-    /// An override; `None` for a moment that RFC 3339 cannot write.
+    /// An override; `None` if RFC 3339 cannot express its end.
     pub fn of(Overridden { rule, until }: &Overridden) -> Option<Self> {
         let value = rule.value().and_then(field::shown)?;
         Some(Self { value, configured: None, until: until.and_then(moment) })

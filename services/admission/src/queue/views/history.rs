@@ -31,16 +31,16 @@ pub struct PointView {
     ready: u64,
     /// Visitors who have entered, at the end of the step.
     active: u64,
-    /// Visitors called since the step before; 0 in the first one.
+    /// Visitors called since the step before. 0 in the first step.
     admitted: u64,
-    /// Missed turns since the step before: visitors who were called, and did not enter in time.
+    /// Missed turns since the step before: called visitors who did not enter in time.
     missed: u64,
-    /// The median wait of the admitted, from the join to the call, in milliseconds. An estimate
-    /// from a histogram with bounds from 1 s to 4.6 h, each √2 times the one before. Absent if no
-    /// wait is known.
+    /// The median wait of the visitors who were called, from the join to the call, in milliseconds.
+    /// It is an estimate from a histogram with bounds from 1 s to 4.6 h, each √2 times the one
+    /// before. Absent if no wait is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_p50_ms: Option<u64>,
-    /// The 90th percentile of the wait, likewise.
+    /// The 90th percentile of the same waits, in milliseconds. Absent if no wait is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_p90_ms: Option<u64>,
 }

@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use super::admin::AdminView;
 use crate::live::Live;
 
-/// A queue on a live stream: as `GET /v1/admin/queues/{queue}` returns it, and what a console shows
-/// beside it.
+/// A queue on a live stream: the fields of `GET /v1/admin/queues/{queue}`, and the numbers that a
+/// console shows beside them.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = LiveQueue)]
 pub struct LiveQueueView<'a> {
@@ -22,20 +22,20 @@ pub struct LiveQueueView<'a> {
     /// The target (circuit breaker) that the queue follows. Absent if it follows none.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<&'a str>,
-    /// Visitors called in the last minute; in the first minute of this process, since its start.
-    /// Absent if it has read nothing for a minute. Those whom a scheduler of version 0.2.0 calls
-    /// are not counted.
+    /// Visitors called in the last minute. In the first minute of this process: since its start.
+    /// Absent if this process has read nothing for a minute. Visitors whom a scheduler of version
+    /// 0.2.0 calls are not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     admitted_per_minute: Option<u64>,
-    /// How long the visitor at the head of the line has waited, in milliseconds. Absent if no
-    /// visitor waits, or if this is unknown.
+    /// How long the head of the line has waited, in milliseconds. Absent if unknown, or if no
+    /// visitor waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     longest_wait_ms: Option<u64>,
-    /// The expected wait of a visitor who joins now, in milliseconds, as its place would show it: 0
-    /// if it would be called at once. Absent if unknown, or if no visitor can join.
+    /// The expected wait of a visitor who joins now, in milliseconds. 0 if Anteroom would call the
+    /// visitor at once. Absent if unknown, or if no visitor can join.
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_wait_ms: Option<u64>,
-    /// Waiting visitors of the last 15 minutes, one value for each 15 seconds, oldest first.
+    /// `depth` in the last 15 minutes, one value for each 15 seconds, oldest first.
     sparkline: Vec<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Live for QueueState {
         let Some(seen) = self.latest.get() else {
             return json!({"queue": self.name(), "target": target});
         };
-        // The head has waited on since the snapshot.
+        // The head of the line has waited longer since the snapshot.
         let head_wait = seen.snapshot.head_wait.map(|wait| wait + seen.age());
         let view = LiveQueueView {
             admin: AdminView::aged(self.name(), &seen.snapshot, seen.age())
