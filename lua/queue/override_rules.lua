@@ -4,10 +4,10 @@
 --       write_rules override_change
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, seen, by, (rule, value)*
---       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
---       any; the newest revision that the caller knows, in a retry with `!` in front; the name of
---       the operator's key, empty: no operator; an empty value removes an override)
+-- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, by, (rule, value)*
+--       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, in a retry
+--       with `!` in front; the name of the operator's key, empty: no operator; an empty value
+--       removes an override)
 -- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed; 3: the
 --        same for a retry, whose first call can have been executed), then of the file and of the
 --        overrides the revision and the packed part, and how many overrides are in force; or
@@ -35,14 +35,18 @@ local function unchanged(code)
   return { OK, code, file.revision, file.packed, over.revision, over.packed, in_force() }
 end
 
-if string.sub(ARGV[9], 1, 1) == '!' then
+-- The first call can arrive behind its retry, and behind a change of another operator. It is
+-- refused then, as each call for other rules.
+local of = ARGV[8]
+local is_retry = string.sub(of, 1, 1) == '!'
+if is_retry then
+  of = string.sub(of, 2)
   -- The first call was executed, and no other call has changed the rules since.
   if call('HGET', META, 'change') == ARGV[2] .. revision() then return unchanged(0) end
-  if ARGV[9] ~= '!' .. revision() then return unchanged(3) end
 end
-if ARGV[8] ~= '' and ARGV[8] ~= revision() then return unchanged(2) end
+if of ~= revision() then return unchanged(is_retry and 3 or 2) end
 local differs, changed = false, {}
-for i = 11, #ARGV, 2 do
+for i = 10, #ARGV, 2 do
   local rule, value = ARGV[i], ARGV[i + 1]
   local before = overrides[rule]
   changed[rule] = before or false
@@ -59,6 +63,6 @@ if differs then
 end
 local reply = write_parts()
 if differs then call('HSET', META, 'change', ARGV[2] .. revision()) end
-if ARGV[10] ~= '' then log_overrides(changed, overrides) end
+if ARGV[9] ~= '' then log_overrides(changed, overrides) end
 reply[#reply + 1] = in_force()
 return reply

@@ -3,16 +3,18 @@
 -- Uses: lib/store lib/entity lib/changes meta create_empty withheld
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, seen, by
---       (the new one; the newest epoch that the caller knows, in a retry with `!` in front; the
---       name of the operator's key, empty: no operator)
--- Reply: OK, done (0: this epoch is in force already, or one after `seen`); or NO_RULES
+-- ARGV: now, epoch, of, by
+--       (the new one; the epoch that must be in force, in a retry with `!` in front; the name of
+--       the operator's key, empty: no operator)
+-- Reply: OK, done (1; 0: an earlier call has begun this epoch; 2: another epoch is in force, and
+--        nothing was changed; 3: the same for a retry, whose first call can have been executed); or
+--        NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({}) then return { NO_RULES } end
-local seen = ARGV[3]
-local is_again = #seen > #m.epoch
-if m.epoch == ARGV[2] or is_again and seen ~= '!' .. m.epoch then return { OK, 0 } end
+if m.epoch == ARGV[2] then return { OK, 0 } end
+local of = ARGV[3]
+if of ~= m.epoch and of ~= '!' .. m.epoch then return { OK, #of > #m.epoch and 3 or 2 } end
 read_clock()
 local from = '(' .. string.format('%.0f', now)
 local before = {

@@ -43,6 +43,8 @@ pub enum Cut {
     Amid,
     /// It was executed, the reply comes, and the link is refused from then on.
     Behind,
+    /// The server gets the request only with [`Proxy::pass_held`].
+    Held,
 }
 
 /// A proxy on a port of its own. Dropping it closes everything.
@@ -61,6 +63,8 @@ struct State {
     /// The next request that holds these bytes loses its connection.
     cut: Mutex<Option<(Vec<u8>, Cut)>>,
     cuts: AtomicUsize,
+    /// A request that is held, and its connection to the server.
+    held: Mutex<Option<(TcpStream, Vec<u8>)>>,
 }
 
 impl Proxy {
@@ -78,6 +82,7 @@ impl Proxy {
             next_number: AtomicU64::new(0),
             cut: Mutex::new(None),
             cuts: AtomicUsize::new(0),
+            held: Mutex::new(None),
         });
         let task = tokio::spawn(accept(listener, state.clone()));
         Self { port, state, task }
@@ -131,6 +136,18 @@ impl Proxy {
     }
 }
 
+impl Proxy {
+    /// The server gets the request of [`Cut::Held`]; returns when it has replied.
+    ///
+    /// # Panics
+    /// When no request is held.
+    pub async fn pass_held(&self) {
+        let (mut server, request) = lock(&self.state.held).take().expect("a request is held");
+        server.write_all(&request).await.expect("the server gets it");
+        server.read_u8().await.expect("the server replies");
+    }
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.task.abort();
@@ -162,7 +179,7 @@ async fn serve(mut client: TcpStream, state: Arc<State>, number: u64) {
         return;
     };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let wire = Wire { state, number, cut: Mutex::new(None) };
+    let wire = Wire { state, number, cut: Mutex::new(None), held: Mutex::new(None) };
     let reset = {
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
@@ -176,6 +193,9 @@ async fn serve(mut client: TcpStream, state: Arc<State>, number: u64) {
     if reset {
         let _ = client.set_zero_linger();
     }
+    if let Some(request) = lock(&wire.held).take() {
+        *lock(&wire.state.held) = Some((server, request));
+    }
 }
 
 /// One connection.
@@ -184,6 +204,8 @@ struct Wire {
     number: u64,
     /// The next reply is to be cut in this way.
     cut: Mutex<Option<Cut>>,
+    /// The request that is held.
+    held: Mutex<Option<Vec<u8>>>,
 }
 
 impl Wire {
@@ -211,7 +233,10 @@ impl Wire {
             });
             if let Some((_, cut)) = armed {
                 self.state.cuts.fetch_add(1, Ordering::SeqCst);
-                if cut == Cut::Before {
+                if cut == Cut::Held {
+                    *lock(&self.held) = Some(bytes.to_vec());
+                }
+                if matches!(cut, Cut::Before | Cut::Held) {
                     return true;
                 }
                 *lock(&self.cut) = Some(cut);

@@ -45,8 +45,8 @@ impl Visitor {
         let answer = visit.header("x-anteroom-token", token).send().await.ok()?;
         let status = answer.status();
         if status.is_server_error() {
-            println!("{answer:?}");
-            println!("{:?}", answer.text().await);
+            eprintln!("{answer:?}");
+            eprintln!("{:?}", answer.text().await);
         }
         Some(status.as_u16())
     }

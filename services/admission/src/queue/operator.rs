@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::snapshots::Snapshots as _;
-use anteroom_core::queue::{Epoch, MAX_TICKET, Queue, Snapshot, Ticket};
+use anteroom_core::queue::{MAX_ATTEMPTS, MAX_TICKET, Queue, Snapshot, Ticket};
 use anteroom_core::store;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -19,7 +19,7 @@ use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::overrides::Overrides;
+use super::overrides::{Change, Overrides};
 use super::problems::{KeyProblems, OverrideProblems, PurgeProblems, TicketProblems};
 use super::revision::{etag, expected};
 use crate::app::App;
@@ -70,23 +70,26 @@ pub async fn change(
     JsonBody(overrides): JsonBody<Overrides>,
 ) -> Result<Response, Problem> {
     let expected = expected(&headers)?;
-    let found = queue.queue.snapshot().await?;
-    entry.before(AdminView::new(queue.name(), &found).rules());
-    if expected.is_some_and(|revision| revision != found.revision) {
-        return Err(changed(&queue, &found));
-    }
-    let now = found.store_time_us / 1_000_000;
-    let change = overrides.check(now, &found.rules, &queue.config.rules)?;
-    let (overrides, until) = (&change.overrides, change.until);
-    let revision = if overrides.is_empty() {
-        found.revision
-    } else if let Some(revision) = expected {
-        match queue.queue.by(&key).override_rules_of(revision, overrides, until).await? {
-            Some(revision) => revision,
-            None => return Err(changed(&queue, &queue.queue.snapshot().await?)),
+    let by_operator = queue.queue.by(&key);
+    let mut attempts = 0..MAX_ATTEMPTS;
+    let revision = loop {
+        let found = queue.queue.snapshot().await?;
+        entry.before(AdminView::new(queue.name(), &found).rules());
+        let is_expected = expected.is_none_or(|revision| revision == found.revision);
+        if !is_expected || attempts.next().is_none() {
+            return Err(changed(&queue, &found));
         }
-    } else {
-        queue.queue.by(&key).override_rules_since(found.revision, overrides, until).await?
+        let now = found.store_time_us / 1_000_000;
+        let Change { overrides, until } =
+            overrides.check(now, &found.rules, &queue.config.rules)?;
+        if overrides.is_empty() {
+            break found.revision;
+        }
+        // Otherwise another operator was faster.
+        let made = by_operator.override_rules_of(found.revision, &overrides, until).await?;
+        if let Some(revision) = made {
+            break revision;
+        }
     };
     let requested_at = Instant::now();
     // The change is made: a failure from here on must not say that nothing was changed.
@@ -119,18 +122,12 @@ fn changed(queue: &QueueState, in_force: &Snapshot) -> Problem {
 pub async fn reset(
     Operator { entry, entity: queue, key }: Operator<QueueState>,
 ) -> Result<StatusCode, Problem> {
-    let by_operator = queue.queue.by(&key);
-    match counts(&queue).await {
-        Some((epoch, before)) => {
-            entry.before(before);
-            by_operator.reset_since(epoch).await?;
-        }
-        None => by_operator.reset().await?,
-    }
+    entry.before(counts(&queue).await);
+    queue.queue.by(&key).reset().await?;
     // Redis may fail before a snapshot shows the new epoch.
     queue.active_cache.clear();
     queue.line.lose();
-    entry.after(counts(&queue).await.map_or(Value::Null, |(_, after)| after));
+    entry.after(counts(&queue).await);
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -234,16 +231,15 @@ fn never_given() -> Problem {
         .detail("no visitor has got this ticket since the queue was last reset")
 }
 
-/// The epoch, and the number of places in each state for the audit log. `None` if Redis does not
-/// answer. Also stores the snapshot as the newest of this process.
-async fn counts(queue: &QueueState) -> Option<(Epoch, Value)> {
+/// The number of places in each state for the audit log. `Null` if Redis does not answer. Also
+/// stores the snapshot as the newest of this process.
+async fn counts(queue: &QueueState) -> Value {
     let requested_at = Instant::now();
-    let snapshot = queue.queue.snapshot().await.ok()?;
-    let epoch = snapshot.epoch;
+    let Ok(snapshot) = queue.queue.snapshot().await else { return Value::Null };
     let counts = json!({
         "waiting": snapshot.depth, "away": snapshot.away, "ready": snapshot.ready,
         "active": snapshot.active, "last_ticket": snapshot.last_ticket,
     });
     queue.observe(requested_at, snapshot);
-    Some((epoch, counts))
+    counts
 }

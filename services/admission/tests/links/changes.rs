@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use anteroom_testkit::{Cut, Fault, PATIENCE, Service, client, until};
+use anteroom_testkit::{Cut, Fault, PATIENCE, Proxy, Service, client, until};
 use http::HeaderValue;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -127,8 +127,6 @@ async fn promise_11_a_change_whose_reply_was_lost_has_one_entry() {
     post("/v1/limits/login/check", json!({ "key": "ann" })).await;
     let add = json!({ "add": 1, "operation_id": "a" });
     let funds = json!({ "amount": 1, "operation_id": "a" });
-    // Of the calls to Redis only that of a change has the name of the key.
-    let by = b"(no keys configured)";
     for (method, path, body, operation) in [
         ("PATCH", "queues/concert", json!({ "capacity": 20 }), "queue.override_rules"),
         ("DELETE", "queues/concert/places/2", Value::Null, "queue.evict"),
@@ -138,7 +136,7 @@ async fn promise_11_a_change_whose_reply_was_lost_has_one_entry() {
         ("POST", "limits/login/forget", json!({ "key": "ann" }), "limit.forget"),
     ] {
         let cuts = linked.link().cuts();
-        linked.link().cut_reply_to(by);
+        linked.link().cut_reply_to(BY);
         let method = reqwest::Method::from_bytes(method.as_bytes()).expect("a method");
         let call = client().request(method, format!("{base}/v1/admin/{path}"));
         let call = if body.is_null() { call } else { call.json(&body) };
@@ -152,7 +150,7 @@ async fn promise_11_a_change_whose_reply_was_lost_has_one_entry() {
         let changes = log["changes"].as_array().expect("a list");
         let found = changes.iter().filter(|change| change["operation"] == operation).count();
         assert_eq!((found, &changes[0]["operation"]), (1, &json!(operation)), "{log}");
-        assert_eq!(changes[0]["key"], "(no keys configured)");
+        assert_eq!(changes[0]["key"].as_str().map(str::as_bytes), Some(BY));
     }
 }
 
@@ -160,52 +158,120 @@ async fn promise_11_a_change_whose_reply_was_lost_has_one_entry() {
 /// same.
 #[tokio::test]
 async fn promise_11_a_call_that_is_sent_again_leaves_a_later_one() {
-    let linked = Linked::patient(QUEUE, &PATIENT).await;
-    let admission = linked.direct().await;
-    let (slow, direct) = (Operator::at(&linked.admission), Operator::at(&admission));
-    read_by(&slow).await;
-    let base = admission.url("service");
+    let operators = Operators::start().await;
     let lose_reply = || {
-        linked.link().set(Fault::Delay(LATE));
-        linked.link().cut_reply_to(b"(no keys configured)");
+        operators.link().set(Fault::Delay(LATE));
+        operators.link().cut_reply_to(BY);
     };
-    let patch = async |operator: &Operator, capacity: u64| {
-        let call = client().patch(&operator.queue).json(&json!({ "capacity": capacity }));
-        let answer = call.send().await.expect("an answer");
-        (answer.status().as_u16(), answer.json::<Value>().await.expect("JSON"))
-    };
-    let reset = |operator: &Operator| client().post(format!("{}/reset", operator.queue)).send();
-    // From now on Redis knows both scripts.
-    assert_eq!(patch(&slow, 11).await.0, 200);
-    assert_eq!(reset(&direct).await.expect("an answer").status(), 202);
     lose_reply();
-    let url = slow.queue.clone();
-    let first = tokio::spawn(async move { patch(&Operator { queue: url }, 20).await });
-    let is_made = async || direct.look().await.is_some_and(|(_, seen)| seen == 20);
+    let first = operators.slow.spawn(|slow| async move { slow.change_any(20).await });
+    let is_made = async || operators.direct.look().await.is_some_and(|(_, seen)| seen == 20);
     until("the first change is made", PATIENCE, is_made).await;
-    assert_eq!(patch(&direct, 30).await.0, 200);
+    assert_eq!(operators.direct.change_any(30).await.0, 200);
     let (status, body) = first.await.expect("no panic");
     assert_eq!((status, &body["code"]), (504, &json!("effect_unknown")), "{body}");
-    assert_eq!(direct.look().await.expect("the rules").1, 30);
+    assert_eq!(operators.direct.look().await.expect("the rules").1, 30);
 
-    linked.link().set(Fault::Pass);
-    read_by(&slow).await;
-    let resets = async || {
-        let log = format!("{base}/v1/admin/changes?entity=queues:concert");
+    operators.link().set(Fault::Pass);
+    read_by(&operators.slow).await;
+    let before = operators.direct.resets().await;
+    lose_reply();
+    let first = operators.slow.spawn(|slow| async move { slow.reset().await });
+    let is_made = async || operators.direct.resets().await == before + 1;
+    until("the first reset is made", PATIENCE, is_made).await;
+    assert_eq!(operators.direct.reset().await, 202);
+    operators.direct.join("eve").await;
+    assert_eq!(first.await.expect("no panic"), 504);
+    assert_eq!(operators.direct.resets().await, before + 2, "sent again, it did nothing");
+    assert!(operators.direct.finds("eve").await, "who joined since is still there");
+}
+
+/// A change, or a reset, is lost on its way. It is sent again, and then another operator does the
+/// same. Only after that Redis gets the first one.
+#[tokio::test]
+async fn promise_11_a_call_that_arrives_late_leaves_a_later_one() {
+    let operators = Operators::start().await;
+    operators.link().cut(BY, Cut::Held);
+    assert_eq!(operators.slow.change_any(20).await.0, 200);
+    assert_eq!(operators.direct.change_any(30).await.0, 200);
+    operators.link().pass_held().await;
+    assert_eq!(operators.direct.look().await.expect("the rules").1, 30);
+
+    let before = operators.direct.resets().await;
+    operators.link().cut(BY, Cut::Held);
+    assert_eq!(operators.slow.reset().await, 202);
+    assert_eq!(operators.direct.reset().await, 202);
+    operators.direct.join("eve").await;
+    operators.link().pass_held().await;
+    assert_eq!(operators.direct.resets().await, before + 2, "the late one did nothing");
+    assert!(operators.direct.finds("eve").await, "who joined since is still there");
+}
+
+/// Of the calls to Redis only that of a change has the name of the key.
+const BY: &[u8] = b"(no keys configured)";
+
+/// Two operators of one queue: one calls an admission whose link to Redis can break.
+struct Operators {
+    linked: Linked,
+    slow: Operator,
+    direct: Operator,
+    _admission: Service,
+}
+
+impl Operators {
+    async fn start() -> Self {
+        let linked = Linked::patient(QUEUE, &PATIENT).await;
+        let admission = linked.direct().await;
+        let (slow, direct) = (Operator::at(&linked.admission), Operator::at(&admission));
+        read_by(&slow).await;
+        // From now on Redis knows both scripts.
+        assert_eq!(slow.change_any(11).await.0, 200);
+        assert_eq!(direct.reset().await, 202);
+        Self { linked, slow, direct, _admission: admission }
+    }
+
+    fn link(&self) -> &Proxy {
+        self.linked.link()
+    }
+}
+
+impl Operator {
+    fn spawn<F>(&self, call: impl FnOnce(Self) -> F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        tokio::spawn(call(Self { queue: self.queue.clone() }))
+    }
+
+    /// Changes the rules, whatever they are. Status and body.
+    async fn change_any(&self, capacity: u64) -> (u16, Value) {
+        let call = client().patch(&self.queue).json(&json!({ "capacity": capacity }));
+        let answer = call.send().await.expect("an answer");
+        (answer.status().as_u16(), answer.json().await.expect("JSON"))
+    }
+
+    async fn reset(&self) -> u16 {
+        let call = client().post(format!("{}/reset", self.queue));
+        call.send().await.expect("an answer").status().as_u16()
+    }
+
+    /// The resets in the log of changes.
+    async fn resets(&self) -> usize {
+        let log = self.queue.replace("queues/concert", "changes?entity=queues:concert");
         let log: Value = client().get(log).send().await.expect("one").json().await.expect("JSON");
         let changes = log["changes"].as_array().cloned().unwrap_or_default();
         changes.iter().filter(|change| change["operation"] == "queue.reset").count()
-    };
-    lose_reply();
-    let first = tokio::spawn(reset(&slow));
-    until("the first reset is made", PATIENCE, async || resets().await == 2).await;
-    assert_eq!(reset(&direct).await.expect("an answer").status(), 202);
-    let join = client().post(format!("{base}/v1/queues/concert/tokens"));
-    let join = join.json(&json!({ "visitor_id": "eve" })).send().await.expect("an answer");
-    assert_eq!(join.status(), 201);
-    assert_eq!(first.await.expect("no panic").expect("an answer").status(), 202);
-    assert_eq!(resets().await, 3, "sent again, it did nothing");
-    let find = client().post(format!("{}/places/find", direct.queue));
-    let find = find.json(&json!({ "visitor_id": "eve" })).send().await.expect("an answer");
-    assert_eq!(find.status(), 200, "who joined since is still there");
+    }
+
+    async fn join(&self, visitor: &str) {
+        let join = self.queue.replace("/admin/", "/");
+        let join = client().post(format!("{join}/tokens")).json(&json!({ "visitor_id": visitor }));
+        assert_eq!(join.send().await.expect("an answer").status(), 201);
+    }
+
+    async fn finds(&self, visitor: &str) -> bool {
+        let find = client().post(format!("{}/places/find", self.queue));
+        let find = find.json(&json!({ "visitor_id": visitor }));
+        find.send().await.expect("an answer").status() == 200
+    }
 }

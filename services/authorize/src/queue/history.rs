@@ -74,7 +74,7 @@ impl History {
             totals: snapshot.totals,
             covers: 1,
         };
-        self.lock().note(requested_at, snapshot.epoch, reading);
+        self.lock().note(requested_at, snapshot.epoch, snapshot.totals_began_at_0, reading);
     }
 
     /// The steps of the last 15 minutes in which something was read, oldest first.
@@ -127,12 +127,12 @@ impl History {
 }
 
 impl Steps {
-    /// `reading` has the totals since the queue was created.
-    fn note(&mut self, requested_at: Instant, epoch: Epoch, reading: Step) {
+    /// `reading` has the totals, which began at 0 with the epoch or before it.
+    fn note(&mut self, requested_at: Instant, epoch: Epoch, began_at_0: bool, reading: Step) {
         if self.last.is_some_and(|(at, _)| at > requested_at) {
             return;
         }
-        let totals = reading.totals.since(&self.before(epoch, &reading.totals));
+        let totals = reading.totals.since(&self.before(epoch, began_at_0, &reading.totals));
         self.epochs.retain(|(of, _)| *of != epoch);
         self.epochs.push_back((epoch, reading.totals));
         if self.epochs.len() > EPOCHS {
@@ -156,14 +156,14 @@ impl Steps {
 
 impl Steps {
     /// The totals to subtract from a reading of this epoch.
-    fn before(&self, epoch: Epoch, now: &Totals) -> Totals {
+    fn before(&self, epoch: Epoch, began_at_0: bool, now: &Totals) -> Totals {
         let known = self.epochs.iter().find(|(of, _)| *of == epoch);
         match known.or(self.epochs.back()) {
             // Nothing before the first reading counts.
             None => *now,
-            // A new epoch begins at 0, unless version 0.2.0 began it: its reset keeps the totals.
-            Some((_, before)) if known.is_some() || now.includes(before) => *before,
-            Some(_) => Totals::default(),
+            Some(_) if known.is_none() && began_at_0 => Totals::default(),
+            // A reset by version 0.2.0 keeps the totals.
+            Some((_, before)) => *before,
         }
     }
 }
@@ -195,23 +195,26 @@ mod tests {
     fn a_step_has_what_happened_since_the_step_before() {
         let (mut steps, start) = (Steps::default(), Instant::now());
         let second = |at| start + Duration::from_secs(at);
-        steps.note(second(0), EPOCH, reading(0, 1, totals(90, 7)));
-        steps.note(second(1), EPOCH, reading(0, 2, totals(91, 7)));
-        steps.note(second(5), EPOCH, reading(1, 3, totals(91, 9)));
-        steps.note(second(4), EPOCH, reading(0, 9, totals(91, 8)));
-        steps.note(second(16), EPOCH, reading(3, 4, totals(94, 9)));
+        steps.note(second(0), EPOCH, true, reading(0, 1, totals(90, 7)));
+        steps.note(second(1), EPOCH, true, reading(0, 2, totals(91, 7)));
+        steps.note(second(5), EPOCH, true, reading(1, 3, totals(91, 9)));
+        steps.note(second(4), EPOCH, true, reading(0, 9, totals(91, 8)));
+        steps.note(second(16), EPOCH, true, reading(3, 4, totals(94, 9)));
         assert_eq!(promoted(&steps), [(0, 1), (1, 2), (3, 3)], "of the first reading nothing");
         assert_eq!(steps.steps.iter().map(|step| step.depth).collect::<Vec<_>>(), [2, 3, 4]);
-        // Another epoch began with nothing, and in the same one Redis can lose what came last.
-        steps.note(second(20), Epoch([2; 8]), reading(4, 0, totals(2, 1)));
-        steps.note(second(25), Epoch([2; 8]), reading(5, 0, totals(1, 1)));
-        steps.note(second(30), Epoch([2; 8]), reading(6, 0, totals(4, 2)));
-        assert_eq!(promoted(&steps)[3..], [(4, 3), (5, 0), (6, 4)]);
-        // Redis lost the reset, and then the queue is reset by version 0.2.0, which keeps totals.
-        steps.note(second(35), EPOCH, reading(7, 0, totals(95, 9)));
-        steps.note(second(40), Epoch([3; 8]), reading(8, 0, totals(95, 11)));
-        assert_eq!(promoted(&steps)[6..], [(7, 1), (8, 2)]);
-        steps.note(second(900), Epoch([3; 8]), reading(180, 0, totals(95, 11)));
+        // Another epoch began with nothing, and had more promotions before it was read. In the same
+        // one Redis can lose what came last.
+        let [second_epoch, third, fourth] = [2, 3, 4].map(|byte| Epoch([byte; 8]));
+        steps.note(second(20), second_epoch, true, reading(4, 0, totals(99, 9)));
+        steps.note(second(25), second_epoch, true, reading(5, 0, totals(98, 9)));
+        steps.note(second(30), second_epoch, true, reading(6, 0, totals(101, 10)));
+        assert_eq!(promoted(&steps)[3..], [(4, 108), (5, 0), (6, 4)]);
+        // Redis lost the reset. Then version 0.2.0 resets the queue twice, and keeps the totals.
+        steps.note(second(35), EPOCH, true, reading(7, 0, totals(95, 9)));
+        steps.note(second(40), third, false, reading(8, 0, totals(95, 11)));
+        steps.note(second(45), fourth, false, reading(9, 0, totals(96, 11)));
+        assert_eq!(promoted(&steps)[6..], [(7, 1), (8, 2), (9, 1)]);
+        steps.note(second(900), fourth, false, reading(180, 0, totals(96, 11)));
         assert_eq!(steps.steps.front().map(|step| step.number), Some(1), "180 steps are kept");
     }
 
@@ -222,7 +225,7 @@ mod tests {
         let now = history.number(Instant::now());
         let note = |number: u64, at_once| {
             let at = long_ago + Duration::from_secs(5 * number);
-            history.lock().note(at, EPOCH, reading(number, 0, totals(at_once, 0)));
+            history.lock().note(at, EPOCH, true, reading(number, 0, totals(at_once, 0)));
         };
         note(now - 60, 0);
         note(now - 30, 300);
@@ -277,7 +280,7 @@ mod tests {
                 number += u64::from(later % 4);
                 sum = sum.plus(&totals(at_once.into(), waited.into()));
                 first.get_or_insert(sum.promoted());
-                steps.note(start + Duration::from_secs(at), EPOCH, reading(number, 0, sum));
+                steps.note(start + Duration::from_secs(at), EPOCH, true, reading(number, 0, sum));
             }
             let all: u64 = steps.steps.iter().map(|step| step.totals.promoted()).sum();
             assert_eq!(all, sum.promoted() - first.expect("a reading"));

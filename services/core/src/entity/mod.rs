@@ -36,8 +36,7 @@ pub(crate) enum Written {
     Changed,
     /// Nothing was written: the store's are not those that the write is for.
     Refused,
-    /// The call was sent a second time, and wrote nothing: the rules have changed since. Redis may
-    /// have executed the first one.
+    /// The same for a retry. Redis may have executed the first call.
     Overtaken,
 }
 

@@ -15,8 +15,13 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
 
-/// The number of the argument of an override that has the revision which the caller has seen.
-const SEEN: usize = 9;
+/// The number of the argument of an override with the revision that must be in force.
+const OF_REVISION: usize = 8;
+/// The number of the argument of a reset with the epoch that must be in force.
+const OF_EPOCH: usize = 3;
+
+/// How often a change is attempted while other operators change the same queue.
+pub const MAX_ATTEMPTS: usize = 100;
 
 /// The most places that one look at the line shows.
 pub const MAX_PLACES: u64 = 200;
@@ -83,58 +88,43 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<Revision, Error> {
-        let seen = self.snapshot().await?.revision;
-        self.override_rules_since(seen, overrides, until).await
-    }
-
-    /// The same, for a caller that has seen this revision. If the reply is lost, the call is
-    /// retried. The retry changes nothing if other rules are in force by then, so a later change of
-    /// another operator stays.
-    pub async fn override_rules_since(
-        &self,
-        seen: Revision,
-        overrides: &[Override],
-        until: Option<u64>,
-    ) -> Result<Revision, Error> {
-        self.write_overrides(overrides, until, None, seen).await.map(|(_, revision)| revision)
+        for _ in 0..MAX_ATTEMPTS {
+            let revision = self.snapshot().await?.revision;
+            if let Some(made) = self.override_rules_of(revision, overrides, until).await? {
+                return Ok(made);
+            }
+        }
+        Err(contended())
     }
 
     /// The same, if the rules in force have this revision. `None` if they have another one: then
     /// nothing was changed.
+    ///
+    /// If the reply is lost, the call is retried. Neither the retry nor a first call that arrives
+    /// late undoes a change that another operator has made meanwhile.
     pub async fn override_rules_of(
         &self,
         revision: Revision,
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<Option<Revision>, Error> {
-        let written = self.write_overrides(overrides, until, Some(revision), revision).await?;
-        let (written, revision) = written;
-        Ok((written != Written::Refused).then_some(revision))
-    }
-
-    async fn write_overrides(
-        &self,
-        overrides: &[Override],
-        until: Option<u64>,
-        expected: Option<Revision>,
-        seen: Revision,
-    ) -> Result<(Written, Revision), Error> {
         let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
-        rules.push(expected.map(|revision| revision.to_string()).unwrap_or_default());
-        rules.push(seen.to_string());
+        rules.push(revision.to_string());
         self.operator().push_to(&mut rules);
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
-        let write = || self.entity().write_rules(script, &rules, Repeat::Marked(SEEN));
+        let write = || self.entity().write_rules(script, &rules, Repeat::Marked(OF_REVISION));
         let (written, revisions, mut reply) = self.entity().seeded(script, write).await?;
-        if written == Written::Overtaken {
-            let detail = "no answer, and the rules have changed since".to_owned();
-            return Err(Error::Unknown(detail));
+        match written {
+            Written::Refused => Ok(None),
+            Written::Overtaken => Err(overtaken()),
+            Written::Same | Written::Changed => {
+                Ok(Some(Revision::read(&revisions, reply.count()?, &reply)?))
+            }
         }
-        Ok((written, Revision::read(&revisions, reply.count()?, &reply)?))
     }
 
     /// Removes the place of a ticket and returns it; `None` when no place has it.
@@ -202,21 +192,24 @@ impl Queue {
     }
 
     /// Removes all waiting and admitted visitors; tickets restart at 1, under a new epoch. Rules,
-    /// overrides and the log of promotions stay. Sent once.
+    /// overrides and the log of promotions stay.
+    ///
+    /// If the reply is lost, the call is retried. Neither the retry nor a first call that arrives
+    /// late ends an epoch that another reset has begun meanwhile.
     pub async fn reset(&self) -> Result<(), Error> {
-        self.send_reset(&[], Repeat::Never).await
-    }
-
-    /// The same, for a caller that has seen this epoch. If the reply is lost, the call is retried.
-    /// The retry changes nothing in a later epoch.
-    pub async fn reset_since(&self, seen: Epoch) -> Result<(), Error> {
-        self.send_reset(&seen.0, Repeat::Marked(3)).await
-    }
-
-    async fn send_reset(&self, seen: &[u8], repeat: Repeat) -> Result<(), Error> {
-        let mut args = self.entity().args().with(new_epoch().as_slice()).with(seen);
-        self.operator().push_to(&mut args);
-        self.entity().ask(&scripts::RESET, args, repeat).await.map(drop)
+        for _ in 0..MAX_ATTEMPTS {
+            let epoch = self.snapshot().await?.epoch;
+            let mut args = self.entity().args().with(new_epoch().as_slice());
+            args.push(epoch.0.as_slice());
+            self.operator().push_to(&mut args);
+            let repeat = Repeat::Marked(OF_EPOCH);
+            match self.entity().ask(&scripts::RESET, args, repeat).await?.count()? {
+                0 | 1 => return Ok(()),
+                2 => {}
+                _ => return Err(overtaken()),
+            }
+        }
+        Err(contended())
     }
 
     /// Deletes all keys of a queue that no configuration names, in constant time. A process that
@@ -227,6 +220,16 @@ impl Queue {
         let Some(mut reply) = purged else { return Ok(Purged::default()) };
         Ok(Purged { keys: reply.count()?, in_line: reply.count()?, admitted: reply.count()? })
     }
+}
+
+/// The error of a retry that changed nothing, because another call has changed the queue since.
+fn overtaken() -> Error {
+    Error::Unknown("no answer, and another call has changed the queue since".to_owned())
+}
+
+/// The error of a call that found another change in each attempt.
+fn contended() -> Error {
+    Error::Unavailable("other calls change the queue all the time".to_owned())
 }
 
 /// The status of a place, by its number.

@@ -95,6 +95,8 @@ pub struct Snapshot {
     pub head_wait: Option<Duration>,
     /// What the queue has done since it was created or reset.
     pub totals: Totals,
+    /// Whether they began at 0 with this epoch. A reset by version 0.2.0 keeps them.
+    pub totals_began_at_0: bool,
     /// The revision of the rules.
     pub revision: Revision,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
@@ -218,6 +220,7 @@ impl Queue {
         });
         let head_wait = reply.known()?.map(Duration::from_millis);
         let totals = Totals::read(&mut reply)?;
+        let totals_began_at_0 = reply.count()? == 1;
         let (has_all, revisions) = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = overrides::read(&mut reply)?;
         let mut overridden = Vec::new();
@@ -248,6 +251,7 @@ impl Queue {
             expected_wait,
             head_wait,
             totals,
+            totals_began_at_0,
             revision: Revision::read(&revisions, overridden.len() as u64, &reply)?,
             rules,
             overridden,

@@ -65,14 +65,6 @@ impl Totals {
         }
     }
 
-    /// Whether no count is below that of an earlier reading.
-    pub fn includes(&self, before: &Self) -> bool {
-        let counts = self.waits.0.iter().zip(before.waits.0);
-        self.at_once >= before.at_once
-            && self.missed >= before.missed
-            && counts.into_iter().all(|(now, then)| *now >= then)
-    }
-
     /// The sum of both.
     pub fn plus(&self, other: &Self) -> Self {
         let mut waits = self.waits;

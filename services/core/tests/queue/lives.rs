@@ -99,6 +99,18 @@ async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
     }
 }
 
+/// A reset by version 0.2.0 only knows its own fields of the meta hash.
+#[tokio::test]
+async fn totals_that_a_reset_keeps_did_not_begin_with_its_epoch() {
+    let (world, queue) = room(capacity(1)).await;
+    let meta = "anteroom:v1:queue:{q}:meta";
+    world.redis.run::<i64>(&["HSET", meta, "epoch", "12345678"]).await;
+    let snapshot = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((snapshot.epoch.0, snapshot.totals_began_at_0), (*b"12345678", false));
+    queue.reset().await.expect("a reset");
+    assert!(queue.snapshot().await.expect("a snapshot").totals_began_at_0);
+}
+
 /// A queue loses its places with its meta hash, or with its epoch alone: none of them counts in the
 /// new epoch, whose tickets start at 1.
 #[tokio::test]

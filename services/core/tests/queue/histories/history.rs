@@ -208,6 +208,7 @@ impl History for QueueHistory<'_> {
             }
             Step::Reset => {
                 self.queue.reset().await.map_err(error)?;
+                self.looked();
                 self.model.reset(wall);
                 self.epoch = None;
                 self.positions.clear();
@@ -315,6 +316,7 @@ impl<'a> QueueHistory<'a> {
             waits: Waits::of(&waits, 0).folded(KNOWN_WAIT),
         };
         let waits = snapshot.totals.waits.folded(KNOWN_WAIT);
+        differ("totals began at 0", &snapshot.totals_began_at_0, &true)?;
         differ("totals", &Totals { waits, ..snapshot.totals }, &model)
     }
 

@@ -83,15 +83,20 @@ impl QueueHistory<'_> {
         }
     }
 
-    /// A service looks at the queue: it learns the newest overrides, or puts them back.
-    pub async fn look(&mut self) -> Outcome {
-        let snapshot = self.queue.snapshot().await?;
+    /// A service has looked at the queue: it learned the newest overrides, or put them back.
+    pub fn looked(&mut self) {
         self.refresh();
         if self.seen.revision > self.overrides.revision {
             self.overrides = self.seen.clone();
             self.refresh();
         }
         self.seen = self.overrides.clone();
+    }
+
+    /// A service looks at the queue.
+    pub async fn look(&mut self) -> Outcome {
+        let snapshot = self.queue.snapshot().await?;
+        self.looked();
         let (returned, model) = (snapshot.rules, &self.model.rules);
         let returned = [
             returned.capacity.unwrap_or(0),
