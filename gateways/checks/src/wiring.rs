@@ -52,7 +52,14 @@ pub struct Plan<'a> {
     pub twice: bool,
     /// NGINX opens a connection to admission for each request.
     pub without_keepalive: bool,
+    /// The check waits for an answer for as long as 30 s, so that a busy machine loses none. `env`
+    /// then has [`PATIENT`].
+    pub patient: bool,
 }
+
+/// Anteroom waits for Redis for as long as 15 s.
+pub const PATIENT: [(&str, &str); 2] =
+    [("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s")];
 
 impl Plan<'_> {
     /// A site that visitors reach as browsers do.
@@ -64,6 +71,32 @@ impl Plan<'_> {
 impl From<Program> for Plan<'_> {
     fn from(program: Program) -> Self {
         Self { program, ..Self::default() }
+    }
+}
+
+/// What makes a check wait for its answer.
+fn patience(program: Program) -> &'static [(&'static str, &'static str)] {
+    match program {
+        Program::Nginx => &[
+            ("proxy_read_timeout 3s", "proxy_read_timeout 30s"),
+            ("proxy_next_upstream_timeout 4s", "proxy_next_upstream_timeout 30s"),
+        ],
+        Program::Caddy => &[
+            ("response_header_timeout 3s", "response_header_timeout 30s"),
+            ("lb_try_duration 4s", "lb_try_duration 30s"),
+        ],
+        Program::Haproxy => {
+            &[("timeout = 1500", "timeout = 30000"), ("timeout connect 1s", "timeout connect 30s")]
+        }
+        Program::Envoy => &[("anteroom, timeout: 3s", "anteroom, timeout: 30s")],
+        Program::EnvoyGrpc => &[(
+            "  timeout: 1.9s\n                        # An",
+            "  timeout: 30s\n                        # An",
+        )],
+        Program::Traefik => &[
+            ("responseHeaderTimeout: 3s", "responseHeaderTimeout: 30s"),
+            ("        timeout: 3s", "        timeout: 30s"),
+        ],
     }
 }
 
@@ -122,7 +155,9 @@ impl Wiring<'_> {
         let shows = changes.shows.into_iter().filter(|_| plan.several_queues);
         let http2 = changes.http2.into_iter().filter(|_| plan.http2);
         let tls = self.certificates.into_iter().flat_map(|folder| tls::edits(plan.program, folder));
-        let own = plan.edits.iter().map(|(old, new)| (*old, (*new).to_owned()));
+        let patience: &[_] = if plan.patient { patience(plan.program) } else { &[] };
+        let own = patience.iter().chain(plan.edits);
+        let own = own.map(|(old, new)| (*old, (*new).to_owned()));
         // They take the place of what is there, and have its address.
         tls.chain(changes.addresses).chain(join).chain(shows).chain(http2).chain(own).collect()
     }

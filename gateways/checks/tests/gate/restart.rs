@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::program::Program;
 use crate::rollout::Load;
 use crate::shop::Shop;
-use crate::site::{Plan, Site};
+use crate::site::{PATIENT, Plan, Site};
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
 const WORKERS: usize = 8;
@@ -111,7 +111,8 @@ pub async fn places_survive_a_restart_of_the_gateway(program: Program) {
 }
 
 pub async fn no_request_is_lost_when_the_gateway_reads_changed_files(program: Program) {
-    let plan = Plan { program, queue: ROOM_FOR_ALL, ..Plan::default() };
+    let plan =
+        Plan { program, queue: ROOM_FOR_ALL, env: &PATIENT, patient: true, ..Plan::default() };
     let mut site = Site::with(plan).await;
     let load = Arc::new(Load::default());
     // Caddy opens a second socket on its port, and resets what waits at the first one.

@@ -10,7 +10,7 @@ use rand::Rng as _;
 use tokio::task::JoinSet;
 
 use crate::program::Program;
-use crate::site::{Plan, Site};
+use crate::site::{PATIENT, Plan, Site};
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
 const DRAIN: (&str, &str) = ("ANTEROOM_ADMISSION__DRAIN_DELAY", "1s");
@@ -96,7 +96,8 @@ async fn survives_a_roll_out(program: Program, without_keepalive: bool) {
     let plan = Plan {
         program,
         queue: ROOM_FOR_ALL,
-        env: &[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s")],
+        env: &[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s"), PATIENT[0], PATIENT[1]],
+        patient: true,
         twice: true,
         without_keepalive,
         ..Plan::default()

@@ -63,7 +63,7 @@ export async function call(method, path, { query, body, ifMatch, headers, signal
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
   } catch {
-    throw unanswered('Check the connection, then try again.');
+    throw unanswered('Check the connection, or close other windows of the console. Then try again.');
   }
   if (!answer.ok) {
     const refusal = await refusalOf(answer);
