@@ -3,9 +3,10 @@
 -- KEYS: meta buckets successes failures permits
 -- ARGV: now, rules
 --       (lib/rules.lua)
--- Reply: OK, doubles: state, version, successes, failures, known reporters, µs since the last
---        outcome (-1: none is known), then of the window the latencies by upper bound, then
---        everything that was ever reported: successes, failures, latencies by upper bound
+-- Reply: OK, doubles: state, version, successes, failures, known reporters, permits in use (0 unless
+--        it is half open), µs since the last outcome (-1: none is known), then of the window the
+--        latencies by upper bound, then everything that was ever reported: successes, failures,
+--        latencies by upper bound
 -- Codes: OK
 
 if not is_new then move_on() end
@@ -22,5 +23,6 @@ if not is_new then
 end
 
 local age = is_new and -1 or now - reported
-local whole = struct.pack('>dddddd', state, version, successes, failures, known(), age)
+local taken = state == HALF_OPEN and call('ZCOUNT', PERMITS, '(' .. text(now), '+inf') or 0
+local whole = struct.pack('>ddddddd', state, version, successes, failures, known(), taken, age)
 return { OK, whole .. struct.pack('>dddddddddddddd', unpack(slow)) .. totals }

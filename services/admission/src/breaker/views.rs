@@ -108,6 +108,9 @@ pub struct LookView {
     latency_p95_ms: Option<u64>,
     /// How many reporters sent a report within the window; at most 64 are known.
     reporters: u64,
+    /// How many permits are in use. Absent unless the target is half open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permits: Option<u64>,
     /// Age of this data in milliseconds: at most 1 000. Absent if `degraded`.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_ms: Option<u64>,
@@ -121,6 +124,7 @@ impl LookView {
             latency_p50_ms: snapshot.latency_percentile_ms(50),
             latency_p95_ms: snapshot.latency_percentile_ms(95),
             reporters: snapshot.reporters,
+            permits: (snapshot.state == State::HalfOpen).then_some(snapshot.permits),
             age_ms: Some(millis(age)),
         }
     }
@@ -132,6 +136,7 @@ impl LookView {
             latency_p50_ms: None,
             latency_p95_ms: None,
             reporters: 0,
+            permits: None,
             age_ms: None,
         }
     }

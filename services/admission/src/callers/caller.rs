@@ -63,8 +63,8 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// `key_missing` or `key_invalid`. If no keys are configured: `origin_refused`, and the errors
-    /// of [`loopback::sender`].
+    /// `key_missing` or `key_invalid`; those of [`session::of`]. If no keys are configured:
+    /// `origin_refused`, and the errors of [`loopback::sender`].
     pub fn of(access: Access<'_>, head: &RequestHead<'_>) -> Result<Self, Problem> {
         let Access { keys, sessions } = access;
         if keys.is_empty() {
@@ -98,7 +98,9 @@ impl Caller {
     ///
     /// If no keys are configured, as [`of`](Self::of). But a user can type the address.
     pub fn may_see_page(access: Access<'_>, head: &RequestHead<'_>) -> Result<(), Problem> {
-        if access.keys.is_empty() && loopback::sender(head)? == Sender::OtherPage {
+        if access.keys.is_empty()
+            && matches!(loopback::sender(head)?, Sender::OtherPage | Sender::OtherHost)
+        {
             return Err(sender::other_page());
         }
         Ok(())

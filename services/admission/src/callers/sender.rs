@@ -22,6 +22,9 @@ pub enum Sender {
     User,
     /// Another page, or one whose origin is unclear.
     OtherPage,
+    /// A page of this port by `Sec-Fetch-Site`, but not by `Origin`. A proxy can have changed
+    /// `Host`.
+    OtherHost,
 }
 
 impl Sender {
@@ -41,6 +44,7 @@ impl Sender {
             (Some(b"same-origin"), Some(origin)) if is_of_host(origin, head.host()) => {
                 Self::OwnPage
             }
+            (Some(b"same-origin"), _) => Self::OtherHost,
             _ => Self::OtherPage,
         }
     }
@@ -91,7 +95,7 @@ mod tests {
         assert_eq!(sender(Method::PATCH, "localhost:8081", &own), Sender::OwnPage);
         assert_eq!(sender(Method::GET, "LocalHost:8081", &own), Sender::OwnPage);
         assert_eq!(sender(Method::GET, "localhost:8081", &own[..1]), Sender::OwnPage);
-        assert_eq!(sender(Method::PATCH, "localhost:8081", &own[..1]), Sender::OtherPage);
+        assert_eq!(sender(Method::PATCH, "localhost:8081", &own[..1]), Sender::OtherHost);
         let behind_tls = [(SITE, "same-origin"), ("origin", "https://console.example")];
         assert_eq!(sender(Method::DELETE, "console.example", &behind_tls), Sender::OwnPage);
     }
@@ -101,7 +105,7 @@ mod tests {
         for host in ["localhost:8080", "127.0.0.1:8081", "evil.example", "localhost", ""] {
             let own = [(SITE, "same-origin"), ("origin", "http://localhost:8081")];
             for method in [Method::GET, Method::POST] {
-                assert_eq!(sender(method, host, &own), Sender::OtherPage, "{host}");
+                assert_eq!(sender(method, host, &own), Sender::OtherHost, "{host}");
             }
         }
         for site in ["cross-site", "same-site", "Same-Origin", "", "same-origin, same-origin"] {
@@ -111,13 +115,14 @@ mod tests {
             &[("origin", "http://a:1")][..],
             &[("origin", "null")],
             &[(SITE, "none"), ("origin", "http://a:1")],
-            &[(SITE, "same-origin"), ("origin", "null")],
-            &[(SITE, "same-origin"), ("origin", "a:1")],
-            &[(SITE, "same-origin"), ("origin", "http://")],
             &[(SITE, "same-origin"), (SITE, "none")],
             &[(SITE, "same-origin"), ("origin", "http://a:1"), ("origin", "http://b:1")],
         ] {
             assert_eq!(sender(Method::GET, "a:1", pairs), Sender::OtherPage, "{pairs:?}");
+        }
+        for origin in ["null", "a:1", "http://", "http://a:1.evil"] {
+            let pairs = [(SITE, "same-origin"), ("origin", origin)];
+            assert_eq!(sender(Method::GET, "a:1", &pairs), Sender::OtherHost, "{origin}");
         }
     }
 }

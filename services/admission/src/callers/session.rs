@@ -13,7 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::RequestHead;
 use super::loopback::is_loopback_name;
-use super::sender::Sender;
+use super::sender::{self, Sender};
 
 /// The name of the cookie on a loopback host, where browsers send it without TLS.
 pub const COOKIE: &str = "anteroom_console";
@@ -54,8 +54,8 @@ impl ProvenSession {
 ///
 /// # Errors
 ///
-/// `key_missing` if the request is not from a page of this port. `key_invalid` if the session has
-/// ended.
+/// `key_missing` if the request is not from a page of this port, `origin_refused` if its `Origin` is
+/// not this host, and `key_invalid` if the session has ended.
 pub fn of(
     head: &RequestHead<'_>,
     secrets: &SessionKeys,
@@ -65,12 +65,16 @@ pub fn of(
     if cookies::values(head.headers, [name]).next().is_none() {
         return Ok(None);
     }
-    if Sender::of(head) != Sender::OwnPage {
-        return Err(Problem::new(Code::KEY_MISSING).detail(
-            "the cookie of the console counts only for requests of its own page: \
-             `Sec-Fetch-Site: same-origin`, and an `Origin` that equals `Host` if the call changes \
-             something",
-        ));
+    match Sender::of(head) {
+        Sender::OwnPage => {}
+        Sender::OtherHost => return Err(sender::other_page()),
+        Sender::Program | Sender::User | Sender::OtherPage => {
+            return Err(Problem::new(Code::KEY_MISSING).detail(
+                "the cookie of the console counts only for requests of its own page: \
+                 `Sec-Fetch-Site: same-origin`, and an `Origin` that equals `Host` if the call \
+                 changes something",
+            ));
+        }
     }
     let texts = cookies::values(head.headers, [name]);
     let texts = texts.filter(|text| text.starts_with(SESSION_PREFIX)).take(MOST_COOKIES);

@@ -105,7 +105,7 @@ fn take_sign_in(app: &App, live: &LiveConfig, parts: &Parts) -> Result<(), Probl
 fn refuse_other_pages(head: &RequestHead<'_>) -> Result<(), Problem> {
     match Sender::of(head) {
         Sender::Program | Sender::OwnPage => Ok(()),
-        Sender::User | Sender::OtherPage => Err(other_page()),
+        Sender::User | Sender::OtherPage | Sender::OtherHost => Err(other_page()),
     }
 }
 

@@ -94,7 +94,8 @@ async fn promise_08_a_target_over_http_from_closed_to_closed() {
     let retry_after_ms = refused["retry_after_ms"].as_u64();
     assert!(retry_after_ms.is_some_and(|ms| (1..=1_000).contains(&ms)), "{refused}");
     until("it is half open", PATIENCE, async || look(&room).await["state"] == "half_open").await;
-    assert_eq!(look(&room).await["fallback"], true);
+    let half_open = look(&room).await;
+    assert_eq!((&half_open["fallback"], &half_open["permits"]), (&json!(true), &json!(0)));
     for n in 1..=5 {
         let permit = permit(&room, &service).await;
         assert_eq!((&permit["allowed"], &permit["state"]), (&json!(true), &json!("half_open")));

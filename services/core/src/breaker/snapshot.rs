@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub latencies: [u64; LATENCY_BOUNDS_MS.len() + 1],
     /// How many reporters were heard within the window, of at most 64 that are known.
     pub reporters: u64,
+    /// How many permits are in use while it is half open; 0 in the other states.
+    pub permits: u64,
     /// How long ago the last outcome was; `None` while the store knows of none.
     pub last_outcome_ago: Option<Duration>,
     /// Everything that was ever reported.
@@ -57,6 +59,7 @@ impl Breaker {
             successes: numbers.count()?,
             failures: numbers.count()?,
             reporters: numbers.count()?,
+            permits: numbers.count()?,
             last_outcome_ago: u64::try_from(numbers.integer()?).ok().map(Duration::from_micros),
             latencies: latencies(&mut numbers)?,
             totals: Totals {

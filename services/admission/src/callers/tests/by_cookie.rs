@@ -46,7 +46,7 @@ fn the_cookie_of_the_console_counts_as_its_key_for_its_own_page_only() {
         assert_eq!(of(Method::GET, pairs).err(), Some(Code::KEY_MISSING), "{pairs:?}");
     }
     assert!(of(Method::GET, &OWN_PAGE[..2]).is_ok());
-    assert_eq!(of(Method::PATCH, &OWN_PAGE[..2]).err(), Some(Code::KEY_MISSING));
+    assert_eq!(of(Method::PATCH, &OWN_PAGE[..2]).err(), Some(Code::ORIGIN_REFUSED));
     let key = ("authorization", "Bearer ark1.screen");
     let [host, site, origin] = OWN_PAGE;
     let both = of(Method::GET, &[host, site, origin, key]).expect("the key");

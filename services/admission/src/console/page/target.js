@@ -28,7 +28,7 @@ export function TargetView({ name, entity: target, state }) {
         <${Stat} large label="Latency p50" value=${atMost(target.latency_p50_ms)} />
         <${Stat} large label="Latency p95" value=${atMost(target.latency_p95_ms)} />
         <${Stat} large label="Reporters" value=${count(target.reporters)} hint="Callers that reported within the window" />
-        <${Stat} large label="Permits" value=${{ closed: 'granted', open: 'refused', half_open: 'a few' }[target.state] ?? '–'} />
+        <${Stat} large label="Permits" value=${{ closed: 'granted', open: 'refused', half_open: `${count(target.permits)} in use` }[target.state] ?? '–'} />
       </dl>
     </div>
     ${followers.length > 0 && html`<${Section} title="Queues that follow it"><ul class="links">

@@ -75,6 +75,7 @@ impl<'a> BreakerHistory<'a> {
             version: snapshot.version,
             latencies: snapshot.latencies,
             reporters: snapshot.reporters as usize,
+            permits: snapshot.permits as usize,
             last_outcome_ago: snapshot.last_outcome_ago.map(micros),
             totals: (totals.successes, totals.failures, totals.latencies),
         };

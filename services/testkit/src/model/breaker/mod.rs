@@ -91,6 +91,7 @@ pub struct Look {
     pub version: u64,
     pub latencies: [u64; LATENCIES],
     pub reporters: usize,
+    pub permits: usize,
     pub last_outcome_ago: Option<u64>,
     pub totals: (u64, u64, [u64; LATENCIES]),
 }
@@ -173,6 +174,7 @@ impl Breaker {
             version: 0,
             latencies: [0; LATENCIES],
             reporters: 0,
+            permits: 0,
             last_outcome_ago: None,
             totals: (0, 0, [0; LATENCIES]),
         })
@@ -263,6 +265,11 @@ impl Kept {
             version: self.version,
             latencies: self.windows.latencies(call, now),
             reporters: self.reporters.known(now, rules.window),
+            permits: if self.state == State::HalfOpen {
+                self.permits.values().filter(|end| **end > now).count()
+            } else {
+                0
+            },
             last_outcome_ago: Some(now - self.reported),
             totals: self.totals,
         }
