@@ -3,9 +3,9 @@
 -- KEYS: meta buckets successes failures permits
 -- ARGV: now, rules
 --       (lib/rules.lua)
--- Reply: OK, doubles: state, version, successes, failures, known reporters, permits in use (0 unless
---        it is half open), µs since the last outcome (-1: none is known), then of the window the
---        latencies by upper bound, then everything that was ever reported: successes, failures,
+-- Reply: OK, doubles: state, version, successes, failures, known reporters, permits in use (0
+--        unless it is half open), µs since the last outcome (-1: none is known), then of the window
+--        the latencies by upper bound, then everything that was ever reported: successes, failures,
 --        latencies by upper bound
 -- Codes: OK
 

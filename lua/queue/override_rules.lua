@@ -1,17 +1,17 @@
 -- queue.override_rules: rules that an operator puts in force until an end. What they have in common
 -- with older overrides replaces these; the others keep their own ends.
 -- Uses: lib/store lib/entity lib/rule_parts lib/changes meta create_empty withheld rules
---       write_rules override_change
+--       write_rules override_change once
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, by, (rule, value)*
---       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, in a retry
---       with `!` in front; the name of the operator's key, empty: no operator; an empty value
---       removes an override)
--- Reply: OK, changed (1 or 0; 2: another revision is in force, and nothing was changed; 3: the
---        same for a retry, whose first call can have been executed), then of the file and of the
---        overrides the revision and the packed part, and how many overrides are in force; or
---        NO_RULES
+-- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, in_time, by, (rule, value)*
+--       (the second is the id of the call too; lib/write_rules.lua; the end in µs, 0 none; the
+--       revision that must be in force, empty: any; until when the call counts, in µs; the name of
+--       the operator's key, empty: no operator; an empty value removes an override)
+-- Reply: OK, changed (1 or 0; 2: another revision than `of` is in force, and nothing was changed;
+--        3: the call is too late, and nothing was changed), then of the file and of the overrides
+--        the revision and the packed part, and the revision as a text: the one that the call has
+--        made, perhaps in an earlier sending, else the one in force; or NO_RULES
 -- Codes: OK NO_RULES
 
 read_parts()
@@ -31,22 +31,17 @@ local function revision()
   return string.format('%.0f-%.0f-%.0f', file.revision, over.revision, in_force())
 end
 
-local function unchanged(code)
-  return { OK, code, file.revision, file.packed, over.revision, over.packed, in_force() }
+local function unchanged(code, made)
+  local of = made or revision()
+  return { OK, code, file.revision, file.packed, over.revision, over.packed, of }
 end
 
--- The first call can arrive behind its retry, and behind a change of another operator. It is
--- refused then, as each call for other rules.
-local of = ARGV[8]
-local is_retry = string.sub(of, 1, 1) == '!'
-if is_retry then
-  of = string.sub(of, 2)
-  -- The first call was executed, and no other call has changed the rules since.
-  if call('HGET', META, 'change') == ARGV[2] .. revision() then return unchanged(0) end
-end
-if of ~= revision() then return unchanged(is_retry and 3 or 2) end
+local made = is_known and earlier(ARGV[2])
+if made then return unchanged(0, made) end
+if wall > tonumber(ARGV[9]) then return unchanged(3) end
+if ARGV[8] ~= '' and ARGV[8] ~= revision() then return unchanged(2) end
 local differs, changed = false, {}
-for i = 10, #ARGV, 2 do
+for i = 11, #ARGV, 2 do
   local rule, value = ARGV[i], ARGV[i + 1]
   local before = overrides[rule]
   changed[rule] = before or false
@@ -62,7 +57,7 @@ if differs then
   over.revision, over.packed = next_revision(over.revision), cmsgpack.pack(overrides)
 end
 local reply = write_parts()
-if differs then call('HSET', META, 'change', ARGV[2] .. revision()) end
-if ARGV[9] ~= '' then log_overrides(changed, overrides) end
-reply[#reply + 1] = in_force()
+reply[#reply + 1] = revision()
+keep(ARGV[2], revision())
+if ARGV[10] ~= '' then log_overrides(changed, overrides) end
 return reply

@@ -1,21 +1,22 @@
 -- queue.reset: removes all waiting and admitted visitors; tickets restart at 1, under a new epoch.
--- The rules, the overrides and the log of promotions stay, so the protected service is not flooded.
--- Uses: lib/store lib/entity lib/changes meta create_empty withheld
+-- The rules, the overrides, the totals and the log of promotions stay, so the protected service is
+-- not flooded.
+-- Uses: lib/store lib/entity lib/changes meta create_empty withheld once
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, epoch, of, by
---       (the new one; the epoch that must be in force, in a retry with `!` in front; the name of
+-- ARGV: now, id, in_time, by
+--       (8 random bytes of the call; until when the call counts, in µs of Redis time; the name of
 --       the operator's key, empty: no operator)
--- Reply: OK, done (1; 0: an earlier call has begun this epoch; 2: another epoch is in force, and
---        nothing was changed; 3: the same for a retry, whose first call can have been executed); or
---        NO_RULES
+-- Reply: OK, done (1; 0: by an earlier sending; 2: the call is too late, and nothing was changed);
+--        or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({}) then return { NO_RULES } end
-if m.epoch == ARGV[2] then return { OK, 0 } end
-local of = ARGV[3]
-if of ~= m.epoch and of ~= '!' .. m.epoch then return { OK, #of > #m.epoch and 3 or 2 } end
+if earlier(ARGV[2]) then return { OK, 0 } end
 read_clock()
+if wall > tonumber(ARGV[3]) then return { OK, 2 } end
+-- If Redis loses the epoch, and the call is sent again, the next one is another.
+local epoch = string.sub(ARGV[2], 1, 4) .. struct.pack('>I4', wall % 4294967296)
 local from = '(' .. string.format('%.0f', now)
 local before = {
   'waiting', call('ZCARD', WAITING) + call('ZCARD', RETURNED), 'away', call('ZCARD', AWAY),
@@ -27,10 +28,10 @@ call(
   'HDEL', META, 'ticket', 'slot', 'slot_at', 'base', 'ring', 'heard', 'heard_at', 'heard_wall',
   'roll_left', 'roll_slot', 'roll_top', 'young', 'busy', 'marked_at', 'dropped', 'counts_since',
   'outlook', 'walk_waiting', 'walk_returned', 'walk_away', 'walk_waiting_at', 'walk_returned_at',
-  'walk_away_at', 'gone_at', 'gone_period', 'counted_upto', 'counted_from', 'taken_out',
-  'at_once', 'missed', 'waits'
+  'walk_away_at', 'gone_at', 'gone_period', 'counted_upto', 'counted_from', 'taken_out'
 )
-call('HSET', META, 'epoch', ARGV[2], 'last', now)
+call('HSET', META, 'epoch', epoch, 'last', now)
+keep(ARGV[2], epoch)
 if m.local_answers == 1 then withhold() end
 local after = { 'waiting', 0, 'away', 0, 'ready', 0, 'active', 0, 'last_ticket', 0 }
 log_change(CHANGES, ARGV[4], 'queue.reset', before, after)

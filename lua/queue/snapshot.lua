@@ -11,7 +11,7 @@
 --        step (lib/adaptive.lua); the numbers for expected waits (lib/outlook.lua), 2 texts, empty
 --        while no wait is known; how long the head of the line has waited (ms, -1 unknown); of the
 --        totals (lib/totals.lua) the places promoted by their join, the missed turns, the histogram
---        of waits as a text, empty before the first, and 1 if they began at 0 with this epoch, 0 if
+--        of waits as a text, empty before the first, and the epoch with which they began, empty if
 --        version 0.2.0 began it; of the file and of the overrides the revision and, when the caller
 --        has not seen it, the packed part, else an empty text; the rules in force as texts in the
 --        order of their table; for each override in force its name, value and end (µs, 0 none); or
@@ -64,7 +64,7 @@ local reply = {
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,
   outlook or '', last_outlook or '', head_wait(), m.at_once or 0, m.missed or 0, m.waits or '',
-  call('HGET', META, 'totals_of') == m.epoch and 1 or 0,
+  call('HGET', META, 'totals_of') or '',
   file_revision, file, over_revision, over_part,
 }
 for _, rule in ipairs(RULES) do

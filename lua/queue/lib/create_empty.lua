@@ -1,7 +1,6 @@
--- A queue that is created, or recreated by a reset or after a loss: without any place, and with
--- totals of 0. The log of changes stays.
--- KEYS: meta, changes, then all others. ARGV: the second is the new epoch. Reply: none; a part gives
--- `create_empty`.
+-- A queue that is created, or recreated by a reset or after a loss: without any place. The log of
+-- changes stays.
+-- KEYS: meta, changes, then all others. ARGV: none. Reply: none; a part gives `create_empty`.
 
 -- UNLINK takes the sets away in constant time and frees them in the background. Redis keeps a hash
 -- of up to 512 short values as a list, and walks along it in each look-up; one long value makes it
@@ -9,5 +8,4 @@
 local function create_empty()
   call('UNLINK', unpack(KEYS, 3))
   call('HSET', HELD, '-', string.rep('-', 65))
-  call('HSET', META, 'totals_of', ARGV[2])
 end

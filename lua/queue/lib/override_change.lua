@@ -38,7 +38,7 @@ local function log_overrides(changed, overrides)
     end
   end
   if #entry == 1 then return end
-  local function packed() return pack_change(ARGV[9], 'queue.override_rules', 0, {}, {}, entry) end
+  local function packed() return pack_change(ARGV[10], 'queue.override_rules', 0, {}, {}, entry) end
   local text = packed()
   if reason and ID_BYTES + #text > CHANGE_BYTES then
     local before, after = entry[reason + 2] or '', entry[reason + 4] or ''

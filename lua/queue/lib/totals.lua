@@ -1,4 +1,5 @@
--- Totals since the queue was created or reset, for the history that each admission keeps.
+-- Totals since the queue was created, for the history that each admission keeps. A reset keeps
+-- them. `totals_of`: the epoch with which they began at 0 (write_rules.lua).
 -- `at_once`: places promoted by their join. `missed`: missed turns (end_place.lua). `waits`: a
 -- histogram of the waits of places that ticks promoted. Needs waits.
 

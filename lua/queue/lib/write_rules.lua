@@ -16,7 +16,10 @@ local function write_parts()
   local changed = is_newer(file) or is_newer(over)
   if changed then
     give_epoch()
-    if not is_known then create_empty() end
+    if not is_known then
+      create_empty()
+      call('HSET', META, 'totals_of', ARGV[2])
+    end
     write_part(file)
     write_part(over)
     settle_rules()

@@ -49,13 +49,13 @@ impl ProvenSession {
     }
 }
 
-/// The session of a request with a cookie of the console. If there are several, the newest whose API
-/// key is still configured. `None` without a cookie.
+/// The session of a request with a cookie of the console. If there are several, the newest whose
+/// API key is still configured. `None` without a cookie.
 ///
 /// # Errors
 ///
-/// `key_missing` if the request is not from a page of this port, `origin_refused` if its `Origin` is
-/// not this host, and `key_invalid` if the session has ended.
+/// `key_missing` if the request is not from a page of this port, `origin_refused` if its `Origin`
+/// is not this host, and `key_invalid` if the session has ended.
 pub fn of(
     head: &RequestHead<'_>,
     secrets: &SessionKeys,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anteroom_authorize::problem::{Code, Problem};
 use anteroom_authorize::queue::state::QueueState;
 use anteroom_authorize::snapshots::Snapshots as _;
-use anteroom_core::queue::{MAX_ATTEMPTS, MAX_TICKET, Queue, Snapshot, Ticket};
+use anteroom_core::queue::{MAX_TICKET, Queue, Snapshot, Ticket};
 use anteroom_core::store;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -70,26 +70,23 @@ pub async fn change(
     JsonBody(overrides): JsonBody<Overrides>,
 ) -> Result<Response, Problem> {
     let expected = expected(&headers)?;
+    let found = queue.queue.snapshot().await?;
+    entry.before(AdminView::new(queue.name(), &found).rules());
+    if expected.is_some_and(|revision| revision != found.revision) {
+        return Err(changed(&queue, &found));
+    }
+    let now = found.store_time_us / 1_000_000;
+    let Change { overrides, until } = overrides.check(now, &found.rules, &queue.config.rules)?;
     let by_operator = queue.queue.by(&key);
-    let mut attempts = 0..MAX_ATTEMPTS;
-    let revision = loop {
-        let found = queue.queue.snapshot().await?;
-        entry.before(AdminView::new(queue.name(), &found).rules());
-        let is_expected = expected.is_none_or(|revision| revision == found.revision);
-        if !is_expected || attempts.next().is_none() {
-            return Err(changed(&queue, &found));
+    let revision = if overrides.is_empty() {
+        found.revision
+    } else if expected.is_some() {
+        match by_operator.override_rules_of(&found, &overrides, until).await? {
+            Some(revision) => revision,
+            None => return Err(changed(&queue, &queue.queue.snapshot().await?)),
         }
-        let now = found.store_time_us / 1_000_000;
-        let Change { overrides, until } =
-            overrides.check(now, &found.rules, &queue.config.rules)?;
-        if overrides.is_empty() {
-            break found.revision;
-        }
-        // Otherwise another operator was faster.
-        let made = by_operator.override_rules_of(found.revision, &overrides, until).await?;
-        if let Some(revision) = made {
-            break revision;
-        }
+    } else {
+        by_operator.override_rules_after(&found, &overrides, until).await?
     };
     let requested_at = Instant::now();
     // The change is made: a failure from here on must not say that nothing was changed.

@@ -17,8 +17,8 @@ const STEPS: u64 = 180;
 const STEPS_OF_A_MINUTE: u64 = 12;
 /// Steps of a point of the sparkline.
 const STEPS_OF_A_SPARK: u64 = 3;
-/// The number of epochs whose last reading is kept. More than one, because Redis can lose a reset,
-/// and with it the newest epoch.
+/// The number of epochs with which totals began, and whose last reading is kept. More than one,
+/// because Redis can lose the newest one.
 const EPOCHS: usize = 8;
 
 /// A step in which a snapshot was read.
@@ -50,8 +50,8 @@ pub struct History {
 struct Steps {
     steps: VecDeque<Step>,
     last: Option<(Instant, u64)>,
-    /// The last reading of each of the newest epochs, the newest at the end.
-    epochs: VecDeque<(Epoch, Totals)>,
+    /// The last reading of totals, by the epoch with which they began, the newest at the end.
+    epochs: VecDeque<(Option<Epoch>, Totals)>,
 }
 
 impl Default for History {
@@ -74,7 +74,7 @@ impl History {
             totals: snapshot.totals,
             covers: 1,
         };
-        self.lock().note(requested_at, snapshot.epoch, snapshot.totals_began_at_0, reading);
+        self.lock().note(requested_at, snapshot.totals_of, reading);
     }
 
     /// The steps of the last 15 minutes in which something was read, oldest first.
@@ -127,14 +127,14 @@ impl History {
 }
 
 impl Steps {
-    /// `reading` has the totals, which began at 0 with the epoch or before it.
-    fn note(&mut self, requested_at: Instant, epoch: Epoch, began_at_0: bool, reading: Step) {
+    /// `reading` has the totals, which began at 0 with an epoch.
+    fn note(&mut self, requested_at: Instant, began: Option<Epoch>, reading: Step) {
         if self.last.is_some_and(|(at, _)| at > requested_at) {
             return;
         }
-        let totals = reading.totals.since(&self.before(epoch, began_at_0, &reading.totals));
-        self.epochs.retain(|(of, _)| *of != epoch);
-        self.epochs.push_back((epoch, reading.totals));
+        let totals = reading.totals.since(&self.before(began, &reading.totals));
+        self.epochs.retain(|(of, _)| *of != began);
+        self.epochs.push_back((began, reading.totals));
         if self.epochs.len() > EPOCHS {
             self.epochs.pop_front();
         }
@@ -155,16 +155,14 @@ impl Steps {
 }
 
 impl Steps {
-    /// The totals to subtract from a reading of this epoch.
-    fn before(&self, epoch: Epoch, began_at_0: bool, now: &Totals) -> Totals {
-        let known = self.epochs.iter().find(|(of, _)| *of == epoch);
-        match known.or(self.epochs.back()) {
+    /// The totals to subtract from a reading of those that began with this epoch.
+    fn before(&self, began: Option<Epoch>, now: &Totals) -> Totals {
+        if self.epochs.is_empty() {
             // Nothing before the first reading counts.
-            None => *now,
-            Some(_) if known.is_none() && began_at_0 => Totals::default(),
-            // A reset by version 0.2.0 keeps the totals.
-            Some((_, before)) => *before,
+            return *now;
         }
+        let known = self.epochs.iter().find(|(of, _)| *of == began);
+        known.map(|(_, before)| *before).unwrap_or_default()
     }
 }
 
@@ -176,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    const EPOCH: Epoch = Epoch([1; 8]);
+    const EPOCH: Option<Epoch> = Some(Epoch([1; 8]));
 
     fn totals(at_once: u64, waited: u64) -> Totals {
         let waits = Waits::of(&[(waited, Duration::from_secs(9))], 0);
@@ -195,26 +193,24 @@ mod tests {
     fn a_step_has_what_happened_since_the_step_before() {
         let (mut steps, start) = (Steps::default(), Instant::now());
         let second = |at| start + Duration::from_secs(at);
-        steps.note(second(0), EPOCH, true, reading(0, 1, totals(90, 7)));
-        steps.note(second(1), EPOCH, true, reading(0, 2, totals(91, 7)));
-        steps.note(second(5), EPOCH, true, reading(1, 3, totals(91, 9)));
-        steps.note(second(4), EPOCH, true, reading(0, 9, totals(91, 8)));
-        steps.note(second(16), EPOCH, true, reading(3, 4, totals(94, 9)));
+        steps.note(second(0), EPOCH, reading(0, 1, totals(90, 7)));
+        steps.note(second(1), EPOCH, reading(0, 2, totals(91, 7)));
+        steps.note(second(5), EPOCH, reading(1, 3, totals(91, 9)));
+        steps.note(second(4), EPOCH, reading(0, 9, totals(91, 8)));
+        steps.note(second(16), EPOCH, reading(3, 4, totals(94, 9)));
         assert_eq!(promoted(&steps), [(0, 1), (1, 2), (3, 3)], "of the first reading nothing");
         assert_eq!(steps.steps.iter().map(|step| step.depth).collect::<Vec<_>>(), [2, 3, 4]);
-        // Another epoch began with nothing, and had more promotions before it was read. In the same
-        // one Redis can lose what came last.
-        let [second_epoch, third, fourth] = [2, 3, 4].map(|byte| Epoch([byte; 8]));
-        steps.note(second(20), second_epoch, true, reading(4, 0, totals(99, 9)));
-        steps.note(second(25), second_epoch, true, reading(5, 0, totals(98, 9)));
-        steps.note(second(30), second_epoch, true, reading(6, 0, totals(101, 10)));
+        // Redis lost all, and other totals began with nothing. Then it can lose what came last.
+        let other = Some(Epoch([2; 8]));
+        steps.note(second(20), other, reading(4, 0, totals(99, 9)));
+        steps.note(second(25), other, reading(5, 0, totals(98, 9)));
+        steps.note(second(30), other, reading(6, 0, totals(101, 10)));
         assert_eq!(promoted(&steps)[3..], [(4, 108), (5, 0), (6, 4)]);
-        // Redis lost the reset. Then version 0.2.0 resets the queue twice, and keeps the totals.
-        steps.note(second(35), EPOCH, true, reading(7, 0, totals(95, 9)));
-        steps.note(second(40), third, false, reading(8, 0, totals(95, 11)));
-        steps.note(second(45), fourth, false, reading(9, 0, totals(96, 11)));
-        assert_eq!(promoted(&steps)[6..], [(7, 1), (8, 2), (9, 1)]);
-        steps.note(second(900), fourth, false, reading(180, 0, totals(96, 11)));
+        // An older Redis is back.
+        steps.note(second(35), EPOCH, reading(7, 0, totals(95, 9)));
+        steps.note(second(40), None, reading(8, 0, totals(2, 0)));
+        assert_eq!(promoted(&steps)[6..], [(7, 1), (8, 2)]);
+        steps.note(second(900), None, reading(180, 0, totals(2, 0)));
         assert_eq!(steps.steps.front().map(|step| step.number), Some(1), "180 steps are kept");
     }
 
@@ -225,7 +221,7 @@ mod tests {
         let now = history.number(Instant::now());
         let note = |number: u64, at_once| {
             let at = long_ago + Duration::from_secs(5 * number);
-            history.lock().note(at, EPOCH, true, reading(number, 0, totals(at_once, 0)));
+            history.lock().note(at, EPOCH, reading(number, 0, totals(at_once, 0)));
         };
         note(now - 60, 0);
         note(now - 30, 300);
@@ -280,7 +276,7 @@ mod tests {
                 number += u64::from(later % 4);
                 sum = sum.plus(&totals(at_once.into(), waited.into()));
                 first.get_or_insert(sum.promoted());
-                steps.note(start + Duration::from_secs(at), EPOCH, true, reading(number, 0, sum));
+                steps.note(start + Duration::from_secs(at), EPOCH, reading(number, 0, sum));
             }
             let all: u64 = steps.steps.iter().map(|step| step.totals.promoted()).sum();
             assert_eq!(all, sum.promoted() - first.expect("a reading"));

@@ -36,8 +36,8 @@ pub(crate) enum Written {
     Changed,
     /// Nothing was written: the store's are not those that the write is for.
     Refused,
-    /// The same for a retry. Redis may have executed the first call.
-    Overtaken,
+    /// Nothing was written: the call came too late.
+    Late,
 }
 
 /// One entity in the store, such as a queue.
@@ -153,18 +153,18 @@ impl<R: Ruled> Entity<R> {
         &self,
         script: &'static Script,
         rules: &Args,
-        repeat: Repeat,
     ) -> Result<Option<(Written, Vec<u64>, Reply)>, Error> {
         let mut args = self.args();
         args.push(new_epoch().as_slice());
         self.newest.push_parts(&mut args);
         args.append(rules);
-        let Some(mut reply) = self.call(script, &args, repeat).await? else { return Ok(None) };
+        let reply = self.call(script, &args, Repeat::IfUnknown).await?;
+        let Some(mut reply) = reply else { return Ok(None) };
         let written = match reply.count()? {
             0 => Written::Same,
             1 => Written::Changed,
             2 => Written::Refused,
-            _ => Written::Overtaken,
+            _ => Written::Late,
         };
         let (_, revisions) = self.newest.read(&mut reply)?;
         Ok(Some((written, revisions, reply)))
@@ -177,7 +177,7 @@ impl<R: Ruled> Entity<R> {
         rules: &R,
     ) -> Result<bool, Error> {
         let rules = named(rules::write(rules));
-        let written = self.write_rules(script, &rules, Repeat::IfUnknown).await?;
+        let written = self.write_rules(script, &rules).await?;
         Ok(written.is_some_and(|(written, ..)| written == Written::Changed))
     }
 

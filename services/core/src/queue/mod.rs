@@ -35,7 +35,7 @@ pub use assertion::{ASSERTION_PREFIX, AssertionError, AssertionKeys, MAX_ASSERTI
 pub use departures::{Departed, Departures};
 pub use health::{Adaptive, AdaptiveBatch, BreakerReading, Health, StepReason};
 pub use metrics::QueueCounts;
-pub use operate::{Inspected, Inspection, MAX_ATTEMPTS, MAX_PLACES, PlaceName, Places, Purged};
+pub use operate::{Inspected, Inspection, MAX_PLACES, PlaceName, Places, Purged};
 pub use place::{
     Epoch, GoneReason, MAX_TICKET, Place, PlaceId, PlaceRef, SOONEST_POLL, Standing, Status,
     Ticket, Wait,

@@ -7,21 +7,13 @@ use super::overrides;
 use super::place::{Epoch, GoneReason, PlaceId, PlaceRef, Status, Ticket};
 use super::reply::Code;
 use super::rules::{Override, Rules};
-use super::ticks::Revision;
+use super::ticks::{Revision, Snapshot};
 use super::{Queue, scripts};
 use crate::entity::{Entity, Written, named, new_epoch};
 use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
 
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
-
-/// The number of the argument of an override with the revision that must be in force.
-const OF_REVISION: usize = 8;
-/// The number of the argument of a reset with the epoch that must be in force.
-const OF_EPOCH: usize = 3;
-
-/// How often a change is attempted while other operators change the same queue.
-pub const MAX_ATTEMPTS: usize = 100;
 
 /// The most places that one look at the line shows.
 pub const MAX_PLACES: u64 = 200;
@@ -88,43 +80,66 @@ impl Queue {
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<Revision, Error> {
-        for _ in 0..MAX_ATTEMPTS {
-            let revision = self.snapshot().await?.revision;
-            if let Some(made) = self.override_rules_of(revision, overrides, until).await? {
-                return Ok(made);
-            }
-        }
-        Err(contended())
+        let found = self.snapshot().await?;
+        self.override_rules_after(&found, overrides, until).await
     }
 
-    /// The same, if the rules in force have this revision. `None` if they have another one: then
-    /// nothing was changed.
+    /// The same, for a caller that has read the queue.
     ///
-    /// If the reply is lost, the call is retried. Neither the retry nor a first call that arrives
-    /// late undoes a change that another operator has made meanwhile.
+    /// If the reply is lost, the call is retried: it takes effect once, also if both sendings
+    /// arrive. A call that arrives later than a request lasts changes nothing.
+    pub async fn override_rules_after(
+        &self,
+        found: &Snapshot,
+        overrides: &[Override],
+        until: Option<u64>,
+    ) -> Result<Revision, Error> {
+        self.write_overrides(found, overrides, until, false).await.map(|(_, revision)| revision)
+    }
+
+    /// The same, if the rules in force are still those that the caller has read. `None` if they are
+    /// others: then nothing was changed.
     pub async fn override_rules_of(
         &self,
-        revision: Revision,
+        found: &Snapshot,
         overrides: &[Override],
         until: Option<u64>,
     ) -> Result<Option<Revision>, Error> {
+        let (written, revision) = self.write_overrides(found, overrides, until, true).await?;
+        Ok((written != Written::Refused).then_some(revision))
+    }
+
+    async fn write_overrides(
+        &self,
+        found: &Snapshot,
+        overrides: &[Override],
+        until: Option<u64>,
+        only_these: bool,
+    ) -> Result<(Written, Revision), Error> {
         let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
-        rules.push(revision.to_string());
+        rules.push(if only_these { found.revision.to_string() } else { String::new() });
+        rules.push(self.in_time(found));
         self.operator().push_to(&mut rules);
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
-        let write = || self.entity().write_rules(script, &rules, Repeat::Marked(OF_REVISION));
-        let (written, revisions, mut reply) = self.entity().seeded(script, write).await?;
-        match written {
-            Written::Refused => Ok(None),
-            Written::Overtaken => Err(overtaken()),
-            Written::Same | Written::Changed => {
-                Ok(Some(Revision::read(&revisions, reply.count()?, &reply)?))
-            }
+        let write = || self.entity().write_rules(script, &rules);
+        let (written, _, mut reply) = self.entity().seeded(script, write).await?;
+        if written == Written::Late {
+            return Err(late());
         }
+        let revision = reply.text()?;
+        let revision = Revision::parse(&revision)
+            .ok_or_else(|| reply.error(format!("revision {revision:?}")))?;
+        Ok((written, revision))
+    }
+
+    /// Until when a call counts whose caller has read the queue, in µs of Redis time.
+    fn in_time(&self, found: &Snapshot) -> u64 {
+        let lasts = self.entity().request_timeout().as_micros();
+        found.store_time_us.saturating_add(u64::try_from(lasts).unwrap_or(u64::MAX))
     }
 
     /// Removes the place of a ticket and returns it; `None` when no place has it.
@@ -194,22 +209,17 @@ impl Queue {
     /// Removes all waiting and admitted visitors; tickets restart at 1, under a new epoch. Rules,
     /// overrides and the log of promotions stay.
     ///
-    /// If the reply is lost, the call is retried. Neither the retry nor a first call that arrives
-    /// late ends an epoch that another reset has begun meanwhile.
+    /// If the reply is lost, the call is retried: it takes effect once, also if both sendings
+    /// arrive. A call that arrives later than a request lasts changes nothing.
     pub async fn reset(&self) -> Result<(), Error> {
-        for _ in 0..MAX_ATTEMPTS {
-            let epoch = self.snapshot().await?.epoch;
-            let mut args = self.entity().args().with(new_epoch().as_slice());
-            args.push(epoch.0.as_slice());
-            self.operator().push_to(&mut args);
-            let repeat = Repeat::Marked(OF_EPOCH);
-            match self.entity().ask(&scripts::RESET, args, repeat).await?.count()? {
-                0 | 1 => return Ok(()),
-                2 => {}
-                _ => return Err(overtaken()),
-            }
+        let found = self.snapshot().await?;
+        let mut args = self.entity().args().with(new_epoch().as_slice());
+        args.push(self.in_time(&found));
+        self.operator().push_to(&mut args);
+        match self.entity().ask(&scripts::RESET, args, Repeat::IfUnknown).await?.count()? {
+            0 | 1 => Ok(()),
+            _ => Err(late()),
         }
-        Err(contended())
     }
 
     /// Deletes all keys of a queue that no configuration names, in constant time. A process that
@@ -222,14 +232,9 @@ impl Queue {
     }
 }
 
-/// The error of a retry that changed nothing, because another call has changed the queue since.
-fn overtaken() -> Error {
-    Error::Unknown("no answer, and another call has changed the queue since".to_owned())
-}
-
-/// The error of a call that found another change in each attempt.
-fn contended() -> Error {
-    Error::Unavailable("other calls change the queue all the time".to_owned())
+/// The error of a call that Redis got too late. An earlier sending can have taken effect.
+fn late() -> Error {
+    Error::Unknown("Redis got the call too late".to_owned())
 }
 
 /// The status of a place, by its number.

@@ -93,10 +93,10 @@ pub struct Snapshot {
     /// How long the head of the line has waited, to the second. Absent if no visitor waits, or if
     /// the time of the join is unknown.
     pub head_wait: Option<Duration>,
-    /// What the queue has done since it was created or reset.
+    /// What the queue has done since it was created.
     pub totals: Totals,
-    /// Whether they began at 0 with this epoch. A reset by version 0.2.0 keeps them.
-    pub totals_began_at_0: bool,
+    /// The epoch with which they began at 0; `None` if version 0.2.0 began it. A reset keeps them.
+    pub totals_of: Option<Epoch>,
     /// The revision of the rules.
     pub revision: Revision,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
@@ -220,7 +220,7 @@ impl Queue {
         });
         let head_wait = reply.known()?.map(Duration::from_millis);
         let totals = Totals::read(&mut reply)?;
-        let totals_began_at_0 = reply.count()? == 1;
+        let totals_of = reply.bytes()?.try_into().ok().map(Epoch);
         let (has_all, revisions) = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = overrides::read(&mut reply)?;
         let mut overridden = Vec::new();
@@ -251,7 +251,7 @@ impl Queue {
             expected_wait,
             head_wait,
             totals,
-            totals_began_at_0,
+            totals_of,
             revision: Revision::read(&revisions, overridden.len() as u64, &reply)?,
             rules,
             overridden,

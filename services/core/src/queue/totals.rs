@@ -1,4 +1,4 @@
-//! What a queue has done since it was created or reset, as its scripts count it
+//! What a queue has done since it was created, as its scripts count it
 //! (`lua/queue/lib/totals.lua`): promotions with their waits, and missed turns.
 //!
 //! The difference of two readings is what happened between them.

@@ -30,9 +30,6 @@ pub enum Repeat {
     /// The operation is idempotent: send it once more, with the same arguments, inside the
     /// request's budget.
     IfUnknown,
-    /// Retry it with `!` in front of the argument of this number. The script then changes nothing
-    /// if another call was executed meanwhile.
-    Marked(usize),
     /// Leave it: a second execution would count twice.
     Never,
 }
@@ -219,7 +216,7 @@ impl Call<'_> {
         let Some(mut live) = shared.live() else {
             return Err(shared.error());
         };
-        let mut command = self.command(false, false);
+        let mut command = self.command(false);
         let mut with_source = false;
         let mut redirect = None;
         // Why an earlier sending may have been executed. From then on no failure is harmless.
@@ -230,7 +227,7 @@ impl Call<'_> {
                 Ok(reply) => return Ok(reply),
                 Err(Fault::NoScript) if !with_source => {
                     // EVAL runs the script and keeps it, in one round trip.
-                    command = self.command(true, unknown.is_some());
+                    command = self.command(true);
                     with_source = true;
                     continue;
                 }
@@ -253,7 +250,6 @@ impl Call<'_> {
                         return Err(Error::Unknown(reason));
                     }
                     unknown = Some(reason);
-                    command = self.command(with_source, true);
                 }
                 Err(Fault::NoScript) => {
                     return Err(self.failed(unknown, unavailable("the server forgets scripts")));
@@ -323,8 +319,8 @@ impl Call<'_> {
         }
     }
 
-    /// The command, with the hash of the script or its source. `again`: this is the retry.
-    fn command(&self, with_source: bool, again: bool) -> Cmd {
+    /// The command: by the script's hash, or with its source.
+    fn command(&self, with_source: bool) -> Cmd {
         let (name, script) = if with_source {
             ("EVAL", self.script.source())
         } else {
@@ -335,15 +331,8 @@ impl Call<'_> {
             16 + script.len() + self.keys.bytes() + self.args.bytes(),
         );
         command.arg(name).arg(script).arg(self.keys.len());
-        for key in self.keys.iter() {
-            command.arg(key);
-        }
-        for (number, arg) in (1..).zip(self.args.iter()) {
-            if again && self.repeat == Repeat::Marked(number) {
-                command.arg([b"!", arg].concat());
-            } else {
-                command.arg(arg);
-            }
+        for arg in self.keys.iter().chain(self.args.iter()) {
+            command.arg(arg);
         }
         command
     }

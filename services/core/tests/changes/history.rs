@@ -160,9 +160,9 @@ impl History {
         let (is_conditional, is_current) =
             (self.random.random_bool(0.4), self.random.random_bool(0.6));
         if is_conditional {
-            let mut revision = queue.snapshot().await.expect("a snapshot").revision;
-            revision.file += u64::from(!is_current);
-            let made = queue.override_rules_of(revision, &changes, until).await.expect("an answer");
+            let mut found = queue.snapshot().await.expect("a snapshot");
+            found.revision.file += u64::from(!is_current);
+            let made = queue.override_rules_of(&found, &changes, until).await.expect("an answer");
             assert_eq!(made.is_some(), is_current);
         } else {
             for _ in 0..self.random.random_range(1..3) {

@@ -99,16 +99,21 @@ async fn an_estimate_of_the_old_life_is_not_compared_in_the_new_one() {
     }
 }
 
-/// A reset by version 0.2.0 only knows its own fields of the meta hash.
+/// So that no promotion between two looks at a queue is missed.
 #[tokio::test]
-async fn totals_that_a_reset_keeps_did_not_begin_with_its_epoch() {
-    let (world, queue) = room(capacity(1)).await;
-    let meta = "anteroom:v1:queue:{q}:meta";
-    world.redis.run::<i64>(&["HSET", meta, "epoch", "12345678"]).await;
-    let snapshot = queue.snapshot().await.expect("a snapshot");
-    assert_eq!((snapshot.epoch.0, snapshot.totals_began_at_0), (*b"12345678", false));
+async fn a_reset_keeps_the_totals_and_a_loss_begins_others() {
+    let (world, queue) = room(capacity(3)).await;
+    let began = queue.snapshot().await.expect("a snapshot");
+    assert_eq!(began.totals_of, Some(began.epoch));
+    join_each(&queue, 0..2).await;
     queue.reset().await.expect("a reset");
-    assert!(queue.snapshot().await.expect("a snapshot").totals_began_at_0);
+    join_each(&queue, 0..1).await;
+    let after = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((after.totals.at_once, after.totals_of), (3, began.totals_of));
+    assert_ne!(after.epoch, began.epoch);
+    world.empty().await;
+    let lost = queue.snapshot().await.expect("a snapshot");
+    assert_eq!((lost.totals.at_once, lost.totals_of), (0, Some(lost.epoch)));
 }
 
 /// A queue loses its places with its meta hash, or with its epoch alone: none of them counts in the

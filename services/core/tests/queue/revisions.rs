@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use anteroom_core::queue::{Override, Queue, Rules, State};
+use anteroom_core::queue::{Override, Queue, Rules, Snapshot, State};
+use anteroom_core::store::Error;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, SeedableRng as _};
@@ -28,6 +29,26 @@ async fn seen(queue: &Queue) -> (Option<u64>, State) {
     (snapshot.rules.capacity, snapshot.state)
 }
 
+/// An operator gets its answer within the time of a request. What Redis gets later must not take
+/// effect, because the operator may have looked and acted since.
+#[tokio::test]
+async fn promise_11_a_change_counts_for_the_time_of_a_request() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", capacity(OLD)).await;
+    let found = queue.snapshot().await.expect("a snapshot");
+    // Another operator was faster. Without a revision the change is for any rules.
+    queue.override_rules(&[Override::MaxWaiting(Some(9))], None).await.expect("an override");
+    let change = [Override::Capacity(Some(NEW))];
+    world.pass(Duration::from_millis(900));
+    queue.override_rules_after(&found, &change, None).await.expect("in time");
+    assert_eq!(seen(&queue).await.0, Some(NEW));
+    world.pass(Duration::from_secs(60));
+    let back = [Override::Capacity(None)];
+    let late = queue.override_rules_after(&found, &back, None).await;
+    assert!(matches!(late, Err(Error::Unknown(_))), "{late:?}");
+    assert_eq!(seen(&queue).await.0, Some(NEW));
+}
+
 /// A change for one revision takes effect once, and not after a change by the file or an override,
 /// nor in a store that was emptied and got newer rules back.
 #[tokio::test]
@@ -36,8 +57,9 @@ async fn a_change_is_for_the_rules_that_were_read() {
     let queue = world.queue("q", capacity(OLD)).await;
     let revision = async || queue.snapshot().await.expect("a snapshot").revision;
     let change = async |revision, capacity| {
+        let found = Snapshot { revision, ..queue.snapshot().await.expect("a snapshot") };
         let overrides = [Override::Capacity(Some(capacity))];
-        let made = queue.override_rules_of(revision, &overrides, None).await.expect("an answer");
+        let made = queue.override_rules_of(&found, &overrides, None).await.expect("an answer");
         if let Some(made) = made {
             assert_eq!(made, queue.snapshot().await.expect("a snapshot").revision);
         }

@@ -141,14 +141,15 @@ impl Queue {
         }
     }
 
-    /// A reset: no place is left, and tickets restart at 1. The promotions stay.
+    /// A reset: no place is left, and tickets restart at 1. The promotions and the totals stay.
     pub fn reset(&mut self, wall: u64) {
         self.read_clock(wall);
         let fresh = Self::new(self.rules.clone(), wall);
         let before = std::mem::replace(self, fresh);
         (self.offset, self.tick, self.now) = (before.offset, before.tick, before.now);
         self.last = self.now;
-        (self.promotions, self.followed) = (before.promotions, before.followed);
+        (self.promotions, self.totals) = (before.promotions, before.totals);
+        self.followed = before.followed;
         self.pace = before.pace;
         self.departures = Departures { list: BTreeMap::new(), ..before.departures };
         self.revoked = Revoked { list: BTreeMap::new(), ..before.revoked };

@@ -1,4 +1,4 @@
-//! What the queue has done since it was created or reset: promotions, their waits, missed turns.
+//! What the queue has done since it was created: promotions, their waits, missed turns.
 
 use std::collections::BTreeMap;
 
