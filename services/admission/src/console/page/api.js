@@ -23,7 +23,9 @@ const unanswered = (detail) => new Refusal({ status: 0, code: 'no_answer', title
 /** The problem in an answer that is not a success. */
 export async function refusalOf(answer) {
   const problem = await answer.json().catch(() => null);
-  const unknown = { title: `The call was refused (HTTP ${answer.status})`, detail: '', code: '' };
+  // A proxy sends answers without a problem of Anteroom.
+  const title = `${answer.status >= 500 ? 'Anteroom did not answer' : 'The call was refused'} (HTTP ${answer.status})`;
+  const unknown = { title, detail: '', code: '' };
   return new Refusal({ ...unknown, ...problem, status: answer.status }, answer.headers.get('etag'));
 }
 
@@ -55,6 +57,7 @@ export async function call(method, path, { query, body, ifMatch, headers, signal
   if (ifMatch) sent['if-match'] = ifMatch;
   const timeout = AbortSignal.timeout(PATIENCE_MS);
   let answer;
+  let data = null;
   try {
     answer = await fetch(address, {
       method,
@@ -62,6 +65,9 @@ export async function call(method, path, { query, body, ifMatch, headers, signal
       body: body === undefined ? undefined : JSON.stringify(body),
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
+    // An answer that breaks off, or that is no JSON, is no answer.
+    const hasBody = answer.status === 200 || (answer.ok && answer.headers.has('content-type'));
+    if (hasBody) data = await answer.json();
   } catch {
     throw unanswered('Check the connection, or close other windows of the console. Then try again.');
   }
@@ -70,8 +76,7 @@ export async function call(method, path, { query, body, ifMatch, headers, signal
     if (refusal.status === 401) onSignedOut(refusal);
     throw refusal;
   }
-  const text = answer.status === 204 ? '' : await answer.text();
-  return { data: text ? JSON.parse(text) : null, etag: answer.headers.get('etag') };
+  return { data, etag: answer.headers.get('etag') };
 }
 
 export const get = async (path, query, signal) => (await call('GET', path, { query, signal })).data;

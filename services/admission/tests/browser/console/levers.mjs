@@ -214,13 +214,9 @@ export const levers = {
     assert.deepEqual(complaints, []);
   },
 
-  // A deposit whose answer is lost is retried under its name, and counts once.
+  // A deposit whose answer is lost, breaks off, or comes from a proxy is retried under its name, and counts once.
   async deposits_once() {
     const { page, context, complaints } = await operator('#/pools/reward');
-    await context.route('**/funds', async (route) => {
-      await route.fetch();
-      await route.abort();
-    }, { times: 1 });
     await open(page, 'Deposit …');
     for (const wrong of ['1.5', '1,0', '0', 'many']) {
       await dialog(page).getByLabel('Amount').fill(wrong);
@@ -232,8 +228,24 @@ export const levers = {
       await shows(dialog(page).locator('.hint'), /^1,000,000$/);
     }
     await dialog(page).getByLabel('Amount').fill('500');
-    await submit(page, 'Deposit');
-    await shows(dialog(page), 'does not answer');
+    const faults = [
+      ['Anteroom does not answer', (route) => route.abort()],
+      ['Anteroom does not answer', (route) => route.fulfill({ status: 200, contentType: 'application/json', body: '{"balance": 15' })],
+      ['Anteroom does not answer', (route) => route.fulfill({ status: 200, contentType: 'text/html', body: '<p>Hello' })],
+      ['Anteroom does not answer', (route) => route.fulfill({ status: 200, body: '' })],
+      ['Anteroom did not answer (HTTP 502)', (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<p>Bad gateway' })],
+    ];
+    for (const [number, [text, fault]] of faults.entries()) {
+      await context.route('**/funds', async (route) => {
+        await route.fetch();
+        await fault(route);
+      }, { times: 1 });
+      const sent = page.waitForRequest('**/funds');
+      await submit(page, number ? 'Retry' : 'Deposit');
+      await sent;
+      await shows(dialog(page).locator('.problem strong'), text);
+      await shows(dialog(page), 'its effect is unknown');
+    }
     await submit(page, 'Retry');
     await announces(page, 'The balance of reward is 1,500.');
     await becomes('/v1/pools/reward', 'funded', 1500);
