@@ -23,6 +23,13 @@ await inFirefox(async (page) => {
   await page.click('.card h3 a');
   await page.waitForSelector('.rule');
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390);
+  // What is typed in a dialog replaces the value in force.
+  await page.click('.rule button');
+  await page.waitForSelector('dialog input[name="capacity"]:focus');
+  await page.keyboard.type('7');
+  assert.equal(await page.$eval('dialog input', (input) => input.value), '7');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => !document.querySelector('dialog'));
   await page.evaluate(() => [...document.querySelectorAll('button')].find((it) => it.textContent === 'Sign out').click());
   await page.waitForSelector('input[type="password"]');
 });

@@ -94,6 +94,8 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
     const field = problem ? opened.querySelector('[aria-invalid]') : opened.querySelector('input:enabled, select');
     const button = opened.querySelector(tone === 'danger' && !problem ? 'footer button' : 'footer button[type="submit"]:enabled');
     (field ?? button)?.focus();
+    // What is typed replaces the value.
+    field?.select?.();
   }, [isReady, isBusy, problem]);
   const act = async (event) => {
     event.preventDefault();
