@@ -13,10 +13,10 @@ function Conflict({ body, before, now }) {
   const fields = Object.keys(body).filter((field) => field in RULES);
   return html`<div class="problem conflict" role="alert">
     <strong>The rules have changed while this dialog was open. Nothing was changed.</strong>
-    <table><thead><tr><th scope="col">Rule</th><th scope="col">You read</th><th scope="col">In force now</th><th scope="col">Yours</th></tr></thead>
-      <tbody>${fields.map((field) => html`<tr key=${field}><th scope="row">${RULES[field].label}</th>
-        <td>${show(field, inForce(before, field))}</td><td>${show(field, inForce(now, field))}</td>
-        <td>${body[field] === null ? 'no override' : show(field, body[field])}</td></tr>`)}</tbody></table>
+    ${fields.map((field) => html`<div key=${field}><b>${RULES[field].label}</b><dl class="facts">
+      <div><dt>You read</dt><dd>${show(field, inForce(before, field))}</dd></div>
+      <div><dt>In force now</dt><dd>${show(field, inForce(now, field))}</dd></div>
+      <div><dt>Yours</dt><dd>${body[field] === null ? 'no override' : show(field, body[field])}</dd></div></dl></div>`)}
     <p>“Cancel” keeps what is in force now.</p>
   </div>`;
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isAccessible, theme } from '../chromium.mjs';
 import { call, join, keys, rush } from './calls.mjs';
-import { VIEWS, announces, desk, dialog, goTo, open, operator, shows, signIn, stat, submit } from './operator.mjs';
+import { VIEWS, announces, desk, dialog, fits, goTo, open, operator, shows, signIn, stat, submit } from './operator.mjs';
 
 const { SERVICE, CONFIG } = process.env;
 
@@ -230,6 +230,7 @@ export const conditions = {
         await lever.click();
         await dialog(page).locator('h2').waitFor();
         await isAccessible(page, `${view}, ${label}`);
+        await fits(page);
         await page.keyboard.press('Escape');
         await dialog(page).waitFor({ state: 'detached' });
       }

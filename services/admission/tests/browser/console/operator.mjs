@@ -31,7 +31,24 @@ export async function becomes(path, field, value) {
 }
 export const open = (page, label) => page.getByRole('button', { name: label, exact: true }).click();
 export const dialog = (page) => page.locator('dialog');
-export const submit = (page, label) => dialog(page).getByRole('button', { name: label, exact: true }).click();
+// What the open dialog shows fits into it, on a desk and on phones.
+export async function fits(page) {
+  const { width: own, height } = page.viewportSize();
+  for (const width of [320, 390, 1280, own]) {
+    await page.setViewportSize({ width, height });
+    const wide = await dialog(page).evaluate((it) => {
+      const { right } = it.getBoundingClientRect();
+      const parts = [it, ...it.querySelectorAll(':not(input, option, iframe, .preview > div)')];
+      const isWide = (part) => part.getBoundingClientRect().right > right || (part.clientWidth > 0 && part.scrollWidth > part.clientWidth + 1);
+      return parts.filter(isWide).map((part) => part.outerHTML.slice(0, 200));
+    });
+    assert.deepEqual(wide, [], `${width} px`);
+  }
+}
+export async function submit(page, label) {
+  await fits(page);
+  await dialog(page).getByRole('button', { name: label, exact: true }).click();
+}
 export const announces = (page, text) => page.locator('.notices', { hasText: text }).waitFor();
 export const stat = (scope, label) => scope.locator('.stat', { has: scope.page().locator('dt', { hasText: new RegExp(`^${label}$`) }) }).locator('dd');
 export const shows = (locator, text) => locator.filter({ hasText: text }).first().waitFor();
