@@ -38,7 +38,10 @@ function stateResult(queue, wanted) {
   return `${name} ${result}${why ? `: ${why}` : ''}.`;
 }
 
-/** The waiting page as visitors will see it. It is a document of its own, without scripts. */
+/**
+ * The waiting page as visitors will see it. It is a document of its own, without scripts, and never has
+ * the focus: its keys, such as Escape, would not reach the dialog.
+ */
 function Preview({ queue, state, reason }) {
   const [shown, setShown] = useState(reason);
   useEffect(() => {
@@ -51,7 +54,7 @@ function Preview({ queue, state, reason }) {
   address.searchParams.set('reason', shown.trim());
   return html`<figure class="preview">
     <figcaption>What visitors see <a href=${address.href} target="_blank" rel="noopener">Open in a new tab</a></figcaption>
-    <div><iframe title="Preview of the waiting page" sandbox="" src=${address.href}></iframe></div>
+    <div inert><iframe title="Preview of the waiting page" sandbox="" tabindex="-1" src=${address.href}></iframe></div>
   </figure>`;
 }
 
