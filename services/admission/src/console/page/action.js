@@ -72,9 +72,9 @@ const DialogProblem = createContext(null);
 
 /**
  * A dialog about one call. `run()` makes it and returns what was done, in a sentence.
- * `conflict(problem)` shows a refusal `revision_changed`.
+ * `conflict(problem)` shows a refusal `revision_changed`. Until `isLoaded` its fields can be missing.
  */
-export function ActionDialog({ title, says, submit, tone = 'primary', isReady = true, run, close, conflict, wide, children }) {
+export function ActionDialog({ title, says, submit, tone = 'primary', isReady = true, isLoaded = true, run, close, conflict, wide, children }) {
   const dialog = useRef(null);
   const id = useId();
   const [isBusy, setBusy] = useState(false);
@@ -96,7 +96,7 @@ export function ActionDialog({ title, says, submit, tone = 'primary', isReady = 
     (field ?? button)?.focus();
     // What is typed replaces the value.
     field?.select?.();
-  }, [isReady, isBusy, problem]);
+  }, [isLoaded, isReady, isBusy, problem]);
   const act = async (event) => {
     event.preventDefault();
     setBusy(true);

@@ -58,8 +58,11 @@ export function useChanges(kind, name, inputs = []) {
   return pages;
 }
 
-/** The newest change that set a field of a queue, among those that were loaded. */
-export const lastChangeOf = (changes, field) => changes.data?.changes.find(({ after }) => after && field in after);
+/** The change that made an override of a queue, among those that were loaded. */
+export function lastChangeOf(changes, field, { value, until }) {
+  const text = (it) => JSON.stringify([RULES[field].show(it.value), it.until && Date.parse(it.until)]);
+  return changes.data?.changes.find(({ after }) => after?.[field] && text(after[field]) === text({ value, until }));
+}
 
 export function Changes({ changes }) {
   const rows = (changes.data?.changes ?? []).map((change) => html`<tr key=${change.id}>

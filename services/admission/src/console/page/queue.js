@@ -5,11 +5,12 @@ import { Chart } from './chart.js';
 import { html, memo, useEffect, useMemo, useState } from './dom.js';
 import { count, decimal, duration, percent } from './format.js';
 import { FindPlace, Line } from './line.js';
+import { OverrideEnd } from './override.js';
 import { Badge, PlacesBar, QueueBadge, Section, Stat, TargetBadge, Time, remaining, useCaller } from './parts.js';
 import { ResetQueue } from './reset.js';
 import { to } from './router.js';
-import { ChangeRule, OverrideEnd, RemoveOverride } from './rule_levers.js';
-import { MAIN_RULES, OTHER_RULES, RULES, inForce } from './rules.js';
+import { ChangeRule, RemoveOverride } from './rule_levers.js';
+import { MAIN_RULES, OTHER_RULES, RULES, inFile, inForce } from './rules.js';
 import { StateLevers } from './state_levers.js';
 
 const HISTORY_MS = 5000;
@@ -48,14 +49,13 @@ const Charts = memo(({ history: { points, step_ms: stepMs } }) => {
 function Rule({ name, queue, field, changes }) {
   const rule = RULES[field];
   const override = queue.overrides?.[field];
-  const change = override && lastChangeOf(changes, field);
-  const value = inForce(queue, field);
+  const change = override && lastChangeOf(changes, field, override);
   return html`<li class="rule">
     <div class="what"><b>${rule.label}</b> <code>${field}</code></div>
-    <div class="value">${rule.show(value)}</div>
-    <div class="actions"><${ChangeRule} queue=${name} field=${field} value=${value} override=${override} change=${change} /></div>
+    <div class="value">${rule.show(inForce(queue, field))}</div>
+    <div class="actions"><${ChangeRule} queue=${name} field=${field} changes=${changes} /></div>
     ${override && html`<div class="origin"><p><${Badge} tone="accent">Override<//> ${change ? html`${change.key}, <${Time} at=${change.at} short />, ` : ''}
-      <${OverrideEnd} override=${override} />. The file has ${rule.show(override.configured)}.</p>
+      <${OverrideEnd} override=${override} />. The file has ${rule.show(inFile(queue, field))}.</p>
       <${RemoveOverride} queue=${name} field=${field} /></div>`}
   </li>`;
 }

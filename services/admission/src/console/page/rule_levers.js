@@ -1,10 +1,10 @@
 // The levers of one rule of a queue: a new value, and the end of an override.
 import { ChoiceField, Field, Lever, TextField } from './action.js';
+import { lastChangeOf } from './changes.js';
 import { html, useState } from './dom.js';
 import { EndingFields, endOf, firstEnding, isEnding } from './ending.js';
-import { OverrideDialog } from './override.js';
-import { Time } from './parts.js';
-import { RULES, inForce } from './rules.js';
+import { OverrideDialog, OverrideEnd } from './override.js';
+import { RULES, inFile, inForce } from './rules.js';
 
 const UNITS = [['1', 'ms'], ['1000', 'seconds'], ['60000', 'minutes'], ['3600000', 'hours']];
 const unitOf = (ms) => UNITS.findLast(([size]) => ms % Number(size) === 0)[0];
@@ -41,27 +41,33 @@ const CONTROLS = {
   },
 };
 
-function RuleDialog({ queue, field, value, override, change, close }) {
+function RuleDialog({ queue, field, changes, close }) {
   const rule = RULES[field];
   const control = CONTROLS[rule.kind];
-  const [text, setText] = useState(control.text(value));
-  const [ending, setEnding] = useState(firstEnding(false, override?.until));
-  const wanted = control.value(text);
-  const body = () => ({ [field]: wanted, until: endOf(ending) });
+  // What the operator has entered. The rest is as it was read.
+  const [entered, setEntered] = useState({});
+  const form = (found) => ({ text: control.text(inForce(found, field)), ending: firstEnding(false, found.overrides?.[field]?.until), ...entered });
+  const body = (found) => {
+    const { text, ending } = form(found);
+    return { [field]: control.value(text), until: endOf(ending) };
+  };
+  const fields = (found, now) => {
+    const { text, ending } = form(found);
+    const override = now.overrides?.[field];
+    const change = override && lastChangeOf(changes, field, override);
+    return html`<p>In force: <b>${rule.show(inForce(now, field))}</b></p>
+      ${override && html`<p>An override${change ? ` of ${change.key}` : ''}, <${OverrideEnd} override=${override} />. The file has ${rule.show(inFile(found, field))}.</p>`}
+      <${control.View} name=${field} label="New value" choices=${rule.choices} value=${text} onChange=${(text) => setEntered({ ...entered, text })} />
+      <${EndingFields} value=${ending} onChange=${(ending) => setEntered({ ...entered, ending })} />`;
+  };
   return html`<${OverrideDialog} queue=${queue} title="Change ${rule.label.toLowerCase()} of ${queue}" says=${rule.help} submit="Change" tone="primary"
-      isReady=${wanted !== undefined && isEnding(ending)} body=${body} close=${close}
-      done="${rule.label} of ${queue} is ${rule.show(wanted)}.">
-    ${(found) => html`<p>In force: <b>${rule.show(found ? inForce(found, field) : value)}</b></p>
-      ${override && html`<p>An override${change ? ` of ${change.key}` : ''}, <${OverrideEnd} override=${override} />. The file has ${rule.show(override.configured)}.</p>`}
-      <${control.View} name=${field} label="New value" choices=${rule.choices} value=${text} onChange=${setText} />
-      <${EndingFields} value=${ending} onChange=${setEnding} />`}
+      isReady=${(found) => body(found)[field] !== undefined && isEnding(form(found).ending)} body=${body} close=${close}
+      done=${(_, wanted) => `${rule.label} of ${queue} is ${rule.show(wanted[field])}.`}>
+    ${(found, now) => found && fields(found, now)}
   <//>`;
 }
 
-/** Until when an override is in force. */
-export const OverrideEnd = ({ override: { until } }) => (until ? html`until <${Time} at=${until} />` : 'no end');
-
-/** A lever that changes one rule; `override` is in force, and `change` has set it, if known. */
+/** A lever that changes one rule of a queue; `changes` are those of the queue. */
 export function ChangeRule(properties) {
   return html`<${Lever} label="Change …" name="Change ${RULES[properties.field].label.toLowerCase()}" small>
     ${(close) => html`<${RuleDialog} ...${properties} close=${close} />`}

@@ -36,3 +36,6 @@ export const OTHER_RULES = Object.keys(RULES).filter((field) => !MAIN_RULES.incl
 
 /** The value in force; `queue` is what `GET /v1/admin/queues/{queue}` returns, or `current` of a refusal. */
 export const inForce = (queue, field) => (queue.rules && field in queue.rules ? queue.rules[field] : queue[field]);
+
+/** The value of the configuration file. */
+export const inFile = (queue, field) => (queue.overrides?.[field] ? queue.overrides[field].configured : inForce(queue, field));

@@ -64,7 +64,7 @@ function StateDialog({ queue, state, close }) {
   const [ending, setEnding] = useState(firstEnding(needsEnd));
   const body = () => ({ state, reason: reason.trim() || undefined, until: endOf(ending) });
   return html`<${OverrideDialog} queue=${queue} title="${label} ${queue}" says=${says} submit=${label} tone=${tone} wide=${Boolean(preview)}
-      isReady=${isEnding(ending)} body=${body} done=${(now) => stateResult(now, state)} close=${close}>
+      isReady=${() => isEnding(ending)} body=${body} done=${(now) => stateResult(now, state)} close=${close}>
     ${() => html`<div class=${preview ? 'beside' : ''}><div>
       <${EndingFields} value=${ending} onChange=${setEnding} isRequired=${needsEnd} />
       ${preview !== 'waiting' && html`<${TextField} label="Reason (optional)" name="reason" maxlength="200" value=${reason} placeholder=${hint}

@@ -194,6 +194,7 @@ export const conditions = {
     await dialog(page).waitFor({ state: 'detached' });
     await focusIs('Pause …');
     await page.keyboard.press('Enter');
+    await dialog(page).getByRole('button', { name: 'Pause', exact: true, disabled: false }).waitFor();
     await tabTo('Pause');
     await page.keyboard.press('Enter');
     await announces(page, 'concert is paused');

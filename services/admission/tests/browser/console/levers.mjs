@@ -25,6 +25,8 @@ export const levers = {
     await dialog(page).getByLabel('Reason (optional)').fill(reason);
     await dialog(page).getByLabel('End').selectOption('10');
     await shows(page.frameLocator('iframe').locator('#reason'), reason);
+    // One press is enough, though another operator changes another rule.
+    await call('PATCH', '/v1/admin/queues/concert', { batch: 7 });
     await submit(page, 'Pause');
     await announces(page, 'concert is paused');
     await shows(page.locator('.view-head .badge'), 'Paused');
@@ -98,7 +100,8 @@ export const levers = {
     await first.page.setViewportSize({ width: 320, height: 800 });
     await isAccessible(first.page, 'conflict');
     await first.page.setViewportSize({ width: 1280, height: 900 });
-    assert.deepEqual(await conflict.locator('b, dd').allInnerTexts(), ['Capacity', '2', '9', '7']);
+    assert.deepEqual(await conflict.locator('b, dd').allInnerTexts(), ['Capacity', '2', '9, no end', '7, no end']);
+    await shows(dialog(first.page), /In force: 9\s*An override of ops, no end\. The file has 2\./);
     assert.equal((await call('GET', '/v1/admin/queues/concert')).rules.capacity, 9);
     await submit(first.page, 'Apply mine');
     await announces(first.page, 'Capacity of concert is 7.');
@@ -126,6 +129,26 @@ export const levers = {
     await announces(first.page, 'Batch of concert is 6.');
     const { overrides } = await call('GET', '/v1/admin/queues/concert');
     assert.deepEqual([overrides.batch.value, overrides.batch.until], [6, until]);
+    // A conflict shows the ends, too. What the operator sees is what is sent.
+    await rule(first.page, 'Batch').getByRole('button', { name: 'Change batch' }).click();
+    await shows(dialog(first.page), 'In force: 6');
+    const later = new Date(Date.now() + 7_200_000).toISOString().replace(/\.\d+/, '');
+    await call('PATCH', '/v1/admin/queues/concert', { batch: 6, until: later });
+    await dialog(first.page).getByLabel('New value').fill('8');
+    await submit(first.page, 'Change');
+    await conflict.waitFor();
+    const ends = await conflict.locator('time').evaluateAll((times) => times.map((it) => it.dateTime));
+    assert.deepEqual(ends.map((end) => Date.parse(end)), [until, later, until].map((end) => Date.parse(end)));
+    await submit(first.page, 'Apply mine');
+    await announces(first.page, 'Batch of concert is 8.');
+    assert.equal((await call('GET', '/v1/admin/queues/concert')).overrides.batch.until, until);
+    // Another rule that has changed is no conflict.
+    await rule(first.page, 'Batch').getByRole('button', { name: 'Change batch' }).click();
+    await shows(dialog(first.page), 'In force: 8');
+    await call('PATCH', '/v1/admin/queues/concert', { session_ttl_ms: 900_000 });
+    await dialog(first.page).getByLabel('New value').fill('4');
+    await submit(first.page, 'Change');
+    await announces(first.page, 'Batch of concert is 4.');
     // A value that the service refuses: the field shows why.
     await rule(first.page, 'Capacity').getByRole('button', { name: 'Change capacity' }).click();
     await dialog(first.page).getByLabel('New value').fill('0');
