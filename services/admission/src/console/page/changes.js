@@ -1,9 +1,9 @@
 // The changes of an entity: who changed what, when and why.
-import { actions } from './action.js';
 import { get } from './api.js';
-import { html, useEffect, useRef, useStore } from './dom.js';
+import { html } from './dom.js';
 import { plain } from './format.js';
-import { PagedSection, Time, usePages } from './parts.js';
+import { PagedSection, usePages } from './pages.js';
+import { Time } from './parts.js';
 import { RULES } from './rules.js';
 
 const OPERATIONS = {
@@ -37,25 +37,11 @@ function Differences({ change: { operation, reason, before = {}, after = {} } })
     ${(isOverride || field in after) && html`<ins><${Value} field=${field} value=${after[field]} /></ins>`}</li>`)}</ul>`;
 }
 
-const REFRESH_MS = 10_000;
-
-/**
- * The pages of the changes of an entity, from the first when `inputs` change and after each action of
- * this page. What others do is read again while the page is in sight.
- */
+/** The pages of the changes of an entity, from the first when `inputs` change. */
 export function useChanges(kind, name, inputs = []) {
-  const done = useStore(actions);
-  const pages = usePages(
+  return usePages(
     (before, signal) => get('v1/admin/changes', { entity: `${kind}:${name}`, limit: 50, before }, signal),
-    [kind, name, done, ...inputs],
-  );
-  const latest = useRef();
-  latest.current = pages;
-  useEffect(() => {
-    const timer = setInterval(() => document.hidden || latest.current.isLoading || latest.current.refresh(), REFRESH_MS);
-    return () => clearInterval(timer);
-  }, []);
-  return pages;
+    [kind, name, ...inputs], { followsOthers: true });
 }
 
 /** The change that made an override of a queue, among those that were loaded. */

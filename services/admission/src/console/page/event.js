@@ -5,16 +5,13 @@ import { admin, get, post, remove, visitorSegment } from './api.js';
 import { Changes, useChanges } from './changes.js';
 import { html } from './dom.js';
 import { count, counted } from './format.js';
-import { Badge, Bar, PagedSection, Stat, Time, remaining, usePages } from './parts.js';
+import { PagedSection, usePages } from './pages.js';
+import { Badge, Bar, Stat, Time, remaining } from './parts.js';
 
 function DeadLetters({ name, dead }) {
   const path = admin('events', name, 'dead');
   const pages = usePages((after, signal) => get(path, { after, limit: 50 }, signal), [name, dead]);
-  const act = (call, result) => async () => {
-    const text = result(await call());
-    pages.reload();
-    return text;
-  };
+  const act = (call, result) => async () => result(await call());
   const rows = (pages.data?.dead ?? []).map((letter) => html`<tr key=${letter.sequence}>
     <th scope="row">${count(letter.sequence)}</th><td class="long">${letter.visitor_id}</td><td class="long">${letter.error}</td>
     <td>${count(letter.attempts)}</td><td><${Time} at=${letter.died_at} /></td>

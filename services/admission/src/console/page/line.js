@@ -3,7 +3,8 @@ import { ChoiceField, Confirm, TextField } from './action.js';
 import { admin, get, post, remove } from './api.js';
 import { html, useLookUp, useState } from './dom.js';
 import { count, duration, wholeNumber } from './format.js';
-import { PagedSection, PlaceBadge, Problem, Section, Time, usePages } from './parts.js';
+import { PagedSection, usePages } from './pages.js';
+import { PlaceBadge, Problem, Section, Time } from './parts.js';
 
 /** How many places a page has. */
 const PAGE = 20;
@@ -12,7 +13,7 @@ const STATES = [['', 'All places'], ['waiting', 'Waiting'], ['away', 'Inactive']
 function Evict({ queue, ticket, small, onDone }) {
   const run = async () => {
     await remove(admin('queues', queue, 'places', String(ticket)));
-    onDone();
+    onDone?.();
     return `The place with ticket ${ticket} has ended.`;
   };
   return html`<${Confirm} label="Evict" name="Evict ticket ${ticket}" title="Evict ticket ${count(ticket)}" small=${small} run=${run}
@@ -22,12 +23,12 @@ function Evict({ queue, ticket, small, onDone }) {
 export function Line({ queue }) {
   const [state, setState] = useState('waiting');
   const pages = usePages(
-    (after, signal) => get(admin('queues', queue, 'places'), { state, after, limit: PAGE }, signal), [queue, state]);
+    (after, signal) => get(admin('queues', queue, 'places'), { state, after, limit: PAGE }, signal), [queue, state], { followsOthers: true });
   const rows = (pages.data?.places ?? []).map((place) => html`<tr key=${place.ticket}>
     <th scope="row">${count(place.ticket)}</th><td><${PlaceBadge} state=${place.status} /></td>
     <td><${Time} at=${place.joined_at} /></td><td><${Time} at=${place.since} /></td><td>${duration(place.expires_in_ms)}</td>
     <td><code class="handle" title=${place.place}>${place.place}</code></td>
-    <td class="actions"><${Evict} queue=${queue} ticket=${place.ticket} small onDone=${pages.reload} /></td>
+    <td class="actions"><${Evict} queue=${queue} ticket=${place.ticket} small /></td>
   </tr>`);
   const aside = html`<label><span class="unseen">Places to show</span><select onChange=${(event) => setState(event.target.value)}>
       ${STATES.map(([value, label]) => html`<option value=${value} selected=${value === state}>${label}</option>`)}</select></label>`;

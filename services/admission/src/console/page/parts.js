@@ -1,5 +1,5 @@
 // Small parts that all views share.
-import { createContext, html, useContext, useEffect, useLoad, useState } from './dom.js';
+import { createContext, html, useContext } from './dom.js';
 import { count, duration, minute, time, utc } from './format.js';
 import { pauseOf } from './pause.js';
 
@@ -113,50 +113,4 @@ export function Table({ label, columns, numbers = [], children, empty }) {
     <thead><tr>${columns.map((name) => html`<th scope="col" class=${numbers.includes(name) ? 'number' : ''}>${name ?? html`<span class="unseen">Actions</span>`}</th>`)}</tr></thead>
     <tbody>${rows}</tbody>
   </table></div>`;
-}
-
-/** A button that loads, with its progress. */
-function LoadButton({ isLoading, onClick, children, disabled }) {
-  return html`<button type="button" class="small" disabled=${disabled || isLoading} aria-busy=${isLoading} onClick=${onClick}>${children}</button>`;
-}
-
-/**
- * The pages of a list, from the first when `inputs` change. `load(cursor, signal)` loads one; `next`
- * of it is the cursor of the page after.
- */
-export function usePages(load, inputs) {
-  const [cursors, setCursors] = useState([undefined]);
-  const cursor = cursors.at(-1);
-  useEffect(() => {
-    if (cursors.length > 1) setCursors([undefined]);
-  }, inputs);
-  const loaded = useLoad((signal) => load(cursor, signal), [...inputs, cursor]);
-  const { data, reload } = loaded;
-  return {
-    ...loaded,
-    isFirst: cursors.length === 1,
-    hasNext: data?.next !== null && data?.next !== undefined,
-    before: () => setCursors(cursors.slice(0, -1)),
-    after: () => setCursors([...cursors, data.next]),
-    toFirst: () => (cursors.length === 1 ? reload() : setCursors([undefined])),
-  };
-}
-
-function Pager({ pages, previous, next }) {
-  if (pages.isFirst && !pages.hasNext) return null;
-  return html`<nav class="pager" aria-label="Pages">
-    <${LoadButton} isLoading=${pages.isLoading} disabled=${pages.isFirst} onClick=${pages.before}>${previous}<//>
-    <${LoadButton} isLoading=${pages.isLoading} disabled=${!pages.hasNext} onClick=${pages.after}>${next}<//>
-  </nav>`;
-}
-
-/**
- * A section with a table of `usePages`; `table` are the properties of the table, whose rows are `children`.
- */
-export function PagedSection({ title, note, aside, pages, empty, previous = 'Previous', next = 'Next', children, ...table }) {
-  return html`<${Section} title=${title} note=${note} aside=${html`${aside}<${LoadButton} isLoading=${pages.isLoading} onClick=${pages.toFirst}>Refresh<//>`}>
-    <${Problem} problem=${pages.problem} />
-    <${Table} label=${title} ...${table} empty=${pages.isLoading ? 'Loading …' : empty}>${children}<//>
-    <${Pager} pages=${pages} previous=${previous} next=${next} />
-  <//>`;
 }

@@ -5,7 +5,8 @@ import { admin, get, post } from './api.js';
 import { Changes, useChanges } from './changes.js';
 import { html, useLookUp, useState } from './dom.js';
 import { count, counted, duration } from './format.js';
-import { Badge, Bar, PagedSection, Problem, Section, Stat, Table, Time, useCaller, usePages } from './parts.js';
+import { PagedSection, usePages } from './pages.js';
+import { Badge, Bar, Problem, Section, Stat, Table, Time, useCaller } from './parts.js';
 
 /** Before all movements: the ledger then begins with the newest. */
 const NEWEST = Number.MAX_SAFE_INTEGER;

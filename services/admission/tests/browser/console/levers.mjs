@@ -202,6 +202,10 @@ export const levers = {
     await announces(page, 'concert is reset');
     await shows(page.locator('[aria-labelledby="section-changes"] tbody tr'), 'Queue reset');
     await shows(stat(page.locator('.tiles'), 'Last ticket'), /^0$/);
+    await shows(page.locator('[aria-labelledby="section-line"]'), 'No places.');
+    // The line shows later visitors without a press.
+    await rush(5);
+    await shows(page.locator('[aria-labelledby="section-line"] tbody th'), /^3$/);
     assert.deepEqual(complaints, []);
   },
 
@@ -277,7 +281,8 @@ export const levers = {
     await submit(page, 'Retry');
     await announces(page, 'The balance of reward is 1,500.');
     await becomes('/v1/pools/reward', 'funded', 1500);
-    await shows(page.locator('tbody tr'), 'funded');
+    const funded = page.locator('[aria-labelledby="section-ledger"] tbody tr', { hasText: 'funded' });
+    await shows(funded, '500');
     await open(page, 'Audit');
     await submit(page, 'Audit');
     await announces(page, 'The audit passes');
