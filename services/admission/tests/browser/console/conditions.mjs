@@ -94,6 +94,12 @@ export const conditions = {
     await page.waitForSelector('main.stale');
     assert.equal(await waiting.innerText(), '10', 'the last value stays');
     // A dialog says it once, in plain words, before and after its call.
+    // All of a view is grey, with its badges, charts and buttons.
+    await goTo(page, '#/queues/concert', 'concert');
+    const isGrey = (it) => { for (let at = it; at; at = at.parentElement) if (getComputedStyle(at).filter.includes('grayscale')) return true; return false; };
+    for (const part of ['.view-head .badge', '.levers button', '.bar', '.chart', '.rule .value']) {
+      assert.ok(await page.locator(`main ${part}`).first().evaluate(isGrey), part);
+    }
     await goTo(page, '#/pools/reward', 'reward');
     await open(page, 'Audit');
     await shows(dialog(page).locator('.problem'), /^Redis is down\. Try again when it is back\.$/);
