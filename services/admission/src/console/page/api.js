@@ -1,5 +1,6 @@
 // The calls of the service port. Addresses are relative, so that a proxy can serve the console
 // below a path of its own.
+import { duration } from './format.js';
 
 /** How long a call can take, in milliseconds: the service port itself gives up earlier. */
 const PATIENCE_MS = 15_000;
@@ -20,13 +21,19 @@ class Refusal extends Error {
 
 const unanswered = (detail) => new Refusal({ status: 0, code: 'no_answer', title: 'Anteroom does not answer', detail });
 
+/** The detail of a problem. Operators see no headers, so it has the delay itself. */
+function withDelay(problem) {
+  const { detail = '', retry_after_ms: ms } = problem ?? {};
+  return detail.replace(/Retry after `Retry-After`\.\s*/, ms ? `Retry in ${duration(ms)}. ` : '').trim();
+}
+
 /** The problem in an answer that is not a success. */
 export async function refusalOf(answer) {
   const problem = await answer.json().catch(() => null);
   // A proxy sends answers without a problem of Anteroom.
   const title = `${answer.status >= 500 ? 'Anteroom did not answer' : 'The call was refused'} (HTTP ${answer.status})`;
-  const unknown = { title, detail: '', code: '' };
-  return new Refusal({ ...unknown, ...problem, status: answer.status }, answer.headers.get('etag'));
+  const unknown = { title, code: '' };
+  return new Refusal({ ...unknown, ...problem, detail: withDelay(problem), status: answer.status }, answer.headers.get('etag'));
 }
 
 let onSignedOut = () => {};

@@ -3,7 +3,7 @@ import { get } from './api.js';
 import { html } from './dom.js';
 import { plain } from './format.js';
 import { PagedSection, usePages } from './pages.js';
-import { Time } from './parts.js';
+import { Time, placeLabel } from './parts.js';
 import { RULES } from './rules.js';
 
 const OPERATIONS = {
@@ -16,7 +16,7 @@ const OPERATIONS = {
   'event.give_up': 'Dead letter given up',
   'pool.fund': 'Deposit',
   'pool.confirm': 'Pool confirmed',
-  'limit.forget': 'Key reset',
+  'limit.forget': 'Key forgotten',
 };
 
 /** A value of a change: a word, a number, or an override with its end. */
@@ -27,13 +27,23 @@ function Value({ field, value }) {
   return html`${show(value.value)}${value.until && html` until <${Time} at=${value.until} short />`}`;
 }
 
+// Fields in the words of the console. What an operation is called is no field.
+const WORDS = {
+  'queue.evict': ({ before }) => ({ before: { status: placeLabel(before?.status) }, after: { status: 'Ended: evicted' } }),
+  'event.give_up': ({ before, after: { given_up: _, ...after } = {} }) => ({ before, after }),
+  'limit.forget': () => ({}),
+};
+const LABELS = { dead: 'dead letters' };
+
 /** What a change did to each field that it names. Those of an override have a value in any case. */
-function Differences({ change: { operation, reason, before = {}, after = {} } }) {
+function Differences({ change }) {
+  const { operation, reason } = change;
+  const { before = {}, after = {} } = WORDS[operation]?.(change) ?? change;
   const isOverride = operation === 'queue.override_rules';
   // The column "Reason" has a reason that was given.
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => field !== 'reason' || !reason);
   return html`<ul class="differences">${fields.map((field) => html`<li key=${field}>
-    <b>${RULES[field]?.label ?? field.replaceAll('_', ' ')}</b> ${(isOverride || field in before) && html`<del><${Value} field=${field} value=${before[field]} /></del> → `}
+    <b>${RULES[field]?.label ?? LABELS[field] ?? field.replaceAll('_', ' ')}</b> ${(isOverride || field in before) && html`<del><${Value} field=${field} value=${before[field]} /></del> → `}
     ${(isOverride || field in after) && html`<ins><${Value} field=${field} value=${after[field]} /></ins>`}</li>`)}</ul>`;
 }
 

@@ -77,7 +77,7 @@ function View({ state, at: { kind, name } }) {
   const entity = Entity && Object.hasOwn(state[kind] ?? {}, name) ? state[kind][name] : null;
   const trail = html`<nav aria-label="Breadcrumb" class="trail"><a href="#/">Overview</a><span aria-hidden="true"> / </span><span>${title ?? 'Unknown page'}</span></nav>`;
   if (!entity) {
-    return html`${trail}<h1>Not found</h1><p>${Entity ? `No entity “${name}” is configured here, or this key does not cover it.` : 'This page does not exist.'}</p>`;
+    return html`${trail}<h1>Not found</h1><p>${Entity ? `No ${title.slice(0, -1).toLowerCase()} “${name}” is configured here, or this key does not cover it.` : 'This page does not exist.'}</p>`;
   }
   return html`${trail}<div class="entity" key="${kind}/${name}"><${Entity} name=${name} entity=${entity} state=${state} /></div>`;
 }

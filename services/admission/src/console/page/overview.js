@@ -2,7 +2,7 @@
 import { Sparkline } from './chart.js';
 import { html, isAlike, memo, useEffect, useRef, useState } from './dom.js';
 import { atMost, count, counted, decimal, duration, percent, plain } from './format.js';
-import { Badge, Bar, PlacesBar, QueueBadge, Stat, TargetBadge, Time, healthLabel, stateLabel } from './parts.js';
+import { Badge, Bar, PlacesBar, QueueBadge, Stat, TargetBadge, Time, healthLabel, queueLabel } from './parts.js';
 import { to } from './router.js';
 import { Attention } from './attention.js';
 import { RULES } from './rules.js';
@@ -101,20 +101,23 @@ const LimitCard = memo(({ name, entity: limit }) => html`
 
 // The groups of cards, in their order. `state` is what the filter finds besides the name.
 const GROUPS = [
-  { kind: 'queues', title: 'Queues', View: QueueCard, state: (it) => stateLabel(it.state) },
+  { kind: 'queues', title: 'Queues', View: QueueCard, state: queueLabel },
   { kind: 'targets', title: 'Targets', is: 'circuit breakers', View: TargetCard, state: (it) => healthLabel(it.state) },
   { kind: 'events', title: 'Events', is: 'give-aways of a limited stock', View: EventCard, state: (it) => (it.dead ? 'dead letters' : '') },
   { kind: 'pools', title: 'Pools', is: 'budgets', View: PoolCard, state: (it) => (it.unconfirmed ? 'unconfirmed' : '') },
   { kind: 'limits', title: 'Limits', is: 'rate limits, of this replica only', View: LimitCard, state: () => '' },
 ];
 
-function Group({ group, entities, targets, filter }) {
-  const { kind, title, is, View } = group;
+/** The names of the entities of a group that a filter finds. */
+function found({ title, state }, entities = {}, filter) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const shown = Object.keys(entities ?? {}).sort().filter((name) => {
-    const text = `${name} ${group.state(entities[name])} ${title}`.toLowerCase();
+  return Object.keys(entities).sort().filter((name) => {
+    const text = `${name} ${state(entities[name])} ${title}`.toLowerCase();
     return words.every((word) => text.includes(word));
   });
+}
+
+function Group({ group: { kind, title, is, View }, names: shown, entities, targets }) {
   if (!shown.length) return null;
   return html`<section class=${shown.length > 2 ? 'wide' : ''} aria-labelledby="group-${kind}">
     <header class="group"><h2 id="group-${kind}">${title} <span class="number">${count(shown.length)}</span></h2>
@@ -151,7 +154,9 @@ export function Overview({ state }) {
     document.addEventListener('keydown', focus);
     return () => document.removeEventListener('keydown', focus);
   }, []);
-  const group = (it) => html`<${Group} key=${it.kind} group=${it} entities=${state[it.kind]} targets=${state.targets} filter=${filter} />`;
+  const names = Object.fromEntries(GROUPS.map((it) => [it.kind, found(it, state[it.kind], filter)]));
+  const isNothing = number > 0 && Object.values(names).every((it) => !it.length);
+  const group = (it) => html`<${Group} key=${it.kind} group=${it} names=${names[it.kind]} entities=${state[it.kind]} targets=${state.targets} />`;
   return html`<div class="overview">
     <header class="view-head"><h1>Overview</h1>
       ${number >= FILTER_FROM && html`<label class="filter"><span class="unseen">Filter by name or state</span>
@@ -160,6 +165,7 @@ export function Overview({ state }) {
     </header>
     <${Totals} queues=${state.queues} />
     <${Attention} state=${state} />
+    <div role="status">${isNothing && html`<p class="empty">No card has “${filter.trim()}” in its name or state.</p>`}</div>
     ${group(queues)}
     <div class="groups">${others.map(group)}</div>
     ${number === 0 && html`<p class="empty">This key covers no entity of this configuration.</p>`}

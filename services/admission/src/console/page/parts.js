@@ -53,9 +53,11 @@ const StateBadge = badge(STATES);
 /** The state of a queue. Before its opening time that is the time. */
 export const QueueBadge = ({ queue }) => (pauseOf(queue) === 'opening'
   ? html`<${Badge}>Opens <${Time} at=${queue.opens_at} short /><//>` : html`<${StateBadge} state=${queue.state} />`);
+/** The text of that. */
+export const queueLabel = (queue) => (pauseOf(queue) === 'opening' ? `Opens ${minute(queue.opens_at)}` : STATES[queue.state]?.[1] ?? '');
 export const TargetBadge = badge(HEALTH);
 export const PlaceBadge = badge(PLACES);
-export const stateLabel = (state) => STATES[state]?.[1] ?? state ?? '';
+export const placeLabel = (state) => PLACES[state]?.[1] ?? state;
 export const healthLabel = (state) => HEALTH[state]?.[1] ?? state ?? '';
 
 /** A number with its name. */

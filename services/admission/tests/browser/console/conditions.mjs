@@ -62,6 +62,7 @@ export const conditions = {
     const { page, complaints } = await operator('#/', { key: keys.narrow });
     assert.deepEqual(await page.locator('.card h3').allInnerTexts(), ['concert']);
     await goTo(page, '#/pools/reward', 'Not found');
+    await shows(page.locator('main'), 'No pool “reward” is configured here, or this key does not cover it.');
     await goTo(page, '#/queues/concert', 'concert');
     await shows(page.locator('main'), 'Last 15 minutes');
     assert.deepEqual(complaints, []);
@@ -100,6 +101,9 @@ export const conditions = {
     for (const part of ['.view-head .badge', '.levers button', '.bar', '.chart', '.rule .value']) {
       assert.ok(await page.locator(`main ${part}`).first().evaluate(isGrey), part);
     }
+    // Operators see no headers: the problem of a list names none.
+    await shows(page.locator('.panel .problem'), /Redis is not available.*An outage of Redis ends no waiting place/);
+    assert.equal(await page.locator('main', { hasText: 'Retry-After' }).count(), 0);
     await goTo(page, '#/pools/reward', 'reward');
     await open(page, 'Audit');
     await shows(dialog(page).locator('.problem'), /^Redis is down\. Try again when it is back\.$/);
@@ -287,6 +291,13 @@ export const conditions = {
     console.log(`200 queues, ${(joined / 15).toFixed(0)} joins a second: ${perSecond('ScriptDuration').toFixed(1)} ms of script a second, ${perSecond('TaskDuration').toFixed(1)} ms of all tasks`);
     await page.getByLabel('Filter by name or state').fill('queue-117');
     await page.waitForFunction(() => document.querySelectorAll('.card').length === 1);
+    // The filter finds what a badge shows, and says if there is nothing.
+    await call('PATCH', '/v1/admin/queues/queue-117', { opens_at: '2099-01-15T11:00:00Z' });
+    await page.getByLabel('Filter by name or state').fill('opens 2099');
+    await shows(page.locator('.card h3'), /^queue-117$/);
+    assert.equal(await page.locator('.card').count(), 1);
+    await page.getByLabel('Filter by name or state').fill('no such card');
+    await shows(page.locator('main'), 'No card has “no such card” in its name or state.');
     assert.deepEqual(complaints, []);
   },
 };

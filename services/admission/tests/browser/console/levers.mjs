@@ -7,6 +7,21 @@ import { announces, becomes, desk, dialog, goTo, open, operator, rule, shows, st
 
 const { PUBLIC, SERVICE, WEBHOOK_PORT } = process.env;
 
+// The words of an element that are on more than one line.
+function brokenWords(element) {
+  const found = [];
+  const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const { 0: word, index } of texts.currentNode.data.matchAll(/\S+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) found.push(word);
+    }
+  }
+  return found;
+}
+
 export const levers = {
   // A pause with a reason; the waiting page of a visitor shows it. What is typed is never markup.
   async pauses_a_queue() {
@@ -51,12 +66,15 @@ export const levers = {
     await call('POST', '/v1/targets/payments/outcomes', { successes: 0, failures: 40, latency_ms: 90, reporter: 'shop-1' }, keys.shop);
     await call('PATCH', '/v1/admin/queues/vaccination', { opens_at: '2099-01-15T11:00:00Z' });
     await call('PATCH', '/v1/admin/queues/concert', { max_waiting: 1 });
+    await becomes('/v1/admin/queues/concert', 'state', 'paused');
     for (const visitor of ['ada', 'grace']) await join(visitor).catch(() => {});
     const { page, complaints } = await operator('#/');
     await shows(page.locator('.attention'), 'The line is full (1 / 1)');
     await shows(stat(page.locator('.card', { hasText: 'Success rate' }), 'Latency p95'), /^≤ \d+ ms$/);
     // A queue that opens later is no alarm.
-    await shows(page.locator('.card', { hasText: 'vaccination' }).locator('.badge'), 'Opens 15 Jan 2099, 20:00');
+    const opens = page.locator('.card', { hasText: 'vaccination' }).locator('.badge');
+    await shows(opens, 'Opens 15 Jan 2099, 20:00');
+    assert.match(await opens.evaluate((it) => getComputedStyle(it).display), /block$/, 'a flex box has no space between its parts');
     await shows(page.locator('.attention'), 'paused by the health of its target');
     assert.ok(!(await page.locator('.attention').innerText()).includes('vaccination'));
     await goTo(page, '#/queues/concert', 'concert');
@@ -185,6 +203,7 @@ export const levers = {
     await shows(page.locator('main'), 'No visitor with this id has a place now. An ended place is found by its ticket.');
     // The list of changes has what this page did, and what another operator does.
     await shows(page.locator('[aria-labelledby="section-changes"] tbody tr'), 'Visitor evicted (ticket 23)');
+    await shows(page.locator('.differences'), /^status Waiting → Ended: evicted$/);
     await call('DELETE', '/v1/admin/queues/concert/places/20');
     await shows(page.locator('[aria-labelledby="section-changes"] tbody tr'), 'Visitor evicted (ticket 20)');
     assert.deepEqual(complaints, []);
@@ -222,9 +241,15 @@ export const levers = {
     await page.locator('.attention').getByRole('link', { name: 'voucher' }).click();
     await shows(stat(page.locator('.tiles'), 'Dead letters'), /^4$/);
     assert.equal(await stat(page.locator('.tiles'), 'Codes left').count(), 0, 'it hands out no codes');
+    // On a phone each word is on one line.
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('button', { name: 'Give up retry' }).waitFor();
+    assert.deepEqual(await page.locator('[aria-labelledby="section-dead-letters"] table').evaluate(brokenWords), []);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await open(page, 'Give up retry');
     await submit(page, 'Give up');
     await announces(page, 'retry is given up');
+    await shows(page.locator('.differences'), /^dead letters 4 → 3$/);
     await open(page, 'Give up alan <i>t</i>');
     await submit(page, 'Give up');
     await announces(page, 'is given up');
@@ -301,6 +326,9 @@ export const levers = {
     await open(page, 'Forget this key …');
     await submit(page, 'Forget');
     await shows(page.locator('.found'), 'Allowed');
+    const row = page.locator('[aria-labelledby="section-changes"] tbody tr');
+    await shows(row, 'Key forgotten');
+    assert.equal(await row.locator('.differences').innerText(), '');
     assert.deepEqual(complaints, []);
   },
 };
