@@ -21,10 +21,11 @@ class Refusal extends Error {
 
 const unanswered = (detail) => new Refusal({ status: 0, code: 'no_answer', title: 'Anteroom does not answer', detail });
 
-/** The detail of a problem. Operators see no headers, so it has the delay itself. */
+/** A problem, with the delay in its detail. Operators see no headers. */
 function withDelay(problem) {
-  const { detail = '', retry_after_ms: ms } = problem ?? {};
-  return detail.replace(/Retry after `Retry-After`\.\s*/, ms ? `Retry in ${duration(ms)}. ` : '').trim();
+  if (!problem) return null;
+  const { detail = '', retry_after_ms: ms } = problem;
+  return { ...problem, detail: detail.replace(/Retry after `Retry-After`\.\s*/, ms ? `Retry in ${duration(ms)}. ` : '').trim() };
 }
 
 /** The problem in an answer that is not a success. */
@@ -32,8 +33,9 @@ export async function refusalOf(answer) {
   const problem = await answer.json().catch(() => null);
   // A proxy sends answers without a problem of Anteroom.
   const title = `${answer.status >= 500 ? 'Anteroom did not answer' : 'The call was refused'} (HTTP ${answer.status})`;
-  const unknown = { title, code: '' };
-  return new Refusal({ ...unknown, ...problem, detail: withDelay(problem), status: answer.status }, answer.headers.get('etag'));
+  const isTooLarge = answer.status === 400 || answer.status === 431;
+  const unknown = { title, code: '', detail: isTooLarge ? 'The cookies of this site can be too large: delete them.' : '' };
+  return new Refusal({ ...unknown, ...withDelay(problem), status: answer.status }, answer.headers.get('etag'));
 }
 
 let onSignedOut = () => {};
