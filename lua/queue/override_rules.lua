@@ -1,13 +1,14 @@
 -- queue.override_rules: rules that an operator puts in force until an end. What they have in common
 -- with older overrides replaces these; the others keep their own ends.
--- Uses: lib/store lib/entity lib/rule_parts lib/changes meta create_empty withheld rules
---       write_rules override_change once
+-- Uses: lib/store lib/entity lib/rule_parts lib/repeated lib/changes meta create_empty withheld
+--       rules write_rules override_change
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
---       revoked polled:{0-1} departures outlines joined_from per_address
+--       revoked polled:{0-1} departures outlines joined_from per_address (call)*
+--       (the name of the call)
 -- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, in_time, by, (rule, value)*
---       (the second is the id of the call too; lib/write_rules.lua; the end in µs, 0 none; the
---       revision that must be in force, empty: any; until when the call counts, in µs; the name of
---       the operator's key, empty: no operator; an empty value removes an override)
+--       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
+--       any; until when the call counts, in µs; the name of the operator's key, empty: no operator;
+--       an empty value removes an override)
 -- Reply: OK, changed (1 or 0; 2: another revision than `of` is in force, and nothing was changed;
 --        3: the call is too late, and nothing was changed), then of the file and of the overrides
 --        the revision and the packed part, and the revision as a text: the one that the call has
@@ -36,9 +37,10 @@ local function unchanged(code, made)
   return { OK, code, file.revision, file.packed, over.revision, over.packed, of }
 end
 
-local made = is_known and earlier(ARGV[2])
-if made then return unchanged(0, made) end
-if wall > tonumber(ARGV[9]) then return unchanged(3) end
+local key, in_time = KEYS[#KEYS], tonumber(ARGV[9])
+local is_repeat, made = repeated(key, '', -math.huge)
+if is_repeat then return unchanged(0, made) end
+if wall > in_time then return unchanged(3) end
 if ARGV[8] ~= '' and ARGV[8] ~= revision() then return unchanged(2) end
 local differs, changed = false, {}
 for i = 11, #ARGV, 2 do
@@ -58,6 +60,6 @@ if differs then
 end
 local reply = write_parts()
 reply[#reply + 1] = revision()
-keep(ARGV[2], revision())
+remember(key, revision(), wall, (in_time - wall) / 1000 + 1)
 if ARGV[10] ~= '' then log_overrides(changed, overrides) end
 return reply

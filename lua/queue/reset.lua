@@ -1,22 +1,24 @@
 -- queue.reset: removes all waiting and admitted visitors; tickets restart at 1, under a new epoch.
 -- The rules, the overrides, the totals and the log of promotions stay, so the protected service is
 -- not flooded.
--- Uses: lib/store lib/entity lib/changes meta create_empty withheld once
+-- Uses: lib/store lib/entity lib/repeated lib/changes meta create_empty withheld
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
---       revoked polled:{0-1} departures outlines joined_from per_address
--- ARGV: now, id, in_time, by
---       (8 random bytes of the call; until when the call counts, in µs of Redis time; the name of
---       the operator's key, empty: no operator)
+--       revoked polled:{0-1} departures outlines joined_from per_address (call)*
+--       (the name of the call)
+-- ARGV: now, random, in_time, by
+--       (4 bytes of the new epoch; until when the call counts, in µs of Redis time; the name of the
+--       operator's key, empty: no operator)
 -- Reply: OK, done (1; 0: by an earlier sending; 2: the call is too late, and nothing was changed);
 --        or NO_RULES
 -- Codes: OK NO_RULES
 
 if not load_meta({}) then return { NO_RULES } end
-if earlier(ARGV[2]) then return { OK, 0 } end
+local key, in_time = KEYS[#KEYS], tonumber(ARGV[3])
+if repeated(key, '', -math.huge) then return { OK, 0 } end
 read_clock()
-if wall > tonumber(ARGV[3]) then return { OK, 2 } end
+if wall > in_time then return { OK, 2 } end
 -- If Redis loses the epoch, and the call is sent again, the next one is another.
-local epoch = string.sub(ARGV[2], 1, 4) .. struct.pack('>I4', wall % 4294967296)
+local epoch = ARGV[2] .. struct.pack('>I4', wall % 4294967296)
 local from = '(' .. string.format('%.0f', now)
 local before = {
   'waiting', call('ZCARD', WAITING) + call('ZCARD', RETURNED), 'away', call('ZCARD', AWAY),
@@ -31,7 +33,7 @@ call(
   'walk_away_at', 'gone_at', 'gone_period', 'counted_upto', 'counted_from', 'taken_out'
 )
 call('HSET', META, 'epoch', epoch, 'last', now)
-keep(ARGV[2], epoch)
+remember(key, '', wall, (in_time - wall) / 1000 + 1)
 if m.local_answers == 1 then withhold() end
 local after = { 'waiting', 0, 'away', 0, 'ready', 0, 'active', 0, 'last_ticket', 0 }
 log_change(CHANGES, ARGV[4], 'queue.reset', before, after)

@@ -17,7 +17,7 @@ codes! {
     EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
         "It is not known whether the call had its effect",
         SameId, "Retry with the same token, Idempotency-Key or id. Before you repeat an operator \
-            call, read the state of the queue, event or pool.";
+            call, wait for `Retry-After`, then read the state of the queue, event or pool.";
 }
 
 impl From<Error> for Problem {

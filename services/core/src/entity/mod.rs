@@ -154,11 +154,21 @@ impl<R: Ruled> Entity<R> {
         script: &'static Script,
         rules: &Args,
     ) -> Result<Option<(Written, Vec<u64>, Reply)>, Error> {
+        self.write_rules_with(script, &script.keys_of(&self.name), rules).await
+    }
+
+    /// [`write_rules`](Self::write_rules) with keys that are not the same in every call.
+    pub(crate) async fn write_rules_with(
+        &self,
+        script: &'static Script,
+        keys: &Args,
+        rules: &Args,
+    ) -> Result<Option<(Written, Vec<u64>, Reply)>, Error> {
         let mut args = self.args();
         args.push(new_epoch().as_slice());
         self.newest.push_parts(&mut args);
         args.append(rules);
-        let reply = self.call(script, &args, Repeat::IfUnknown).await?;
+        let reply = self.call_with(script, keys, &args, Repeat::IfUnknown).await?;
         let Some(mut reply) = reply else { return Ok(None) };
         let written = match reply.count()? {
             0 => Written::Same,

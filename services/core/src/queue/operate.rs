@@ -9,11 +9,14 @@ use super::reply::Code;
 use super::rules::{Override, Rules};
 use super::ticks::{Revision, Snapshot};
 use super::{Queue, scripts};
-use crate::entity::{Entity, Written, named, new_epoch};
-use crate::store::{Args, Clock, Error, Repeat, Reply, Store};
+use crate::entity::{Entity, Written, named};
+use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
+
+/// The kind of the keys with the names of calls.
+const CALL_KEY: u8 = b'o';
 
 /// The most places that one look at the line shows.
 pub const MAX_PLACES: u64 = 200;
@@ -125,7 +128,8 @@ impl Queue {
         let stored = stored.map(|(name, value)| (name, value.unwrap_or_default()));
         rules.append(&named(stored));
         let script = &scripts::OVERRIDE_RULES;
-        let write = || self.entity().write_rules(script, &rules);
+        let keys = self.keys_of_call(script);
+        let write = || self.entity().write_rules_with(script, &keys, &rules);
         let (written, _, mut reply) = self.entity().seeded(script, write).await?;
         if written == Written::Late {
             return Err(late());
@@ -134,6 +138,14 @@ impl Queue {
         let revision = Revision::parse(&revision)
             .ok_or_else(|| reply.error(format!("revision {revision:?}")))?;
         Ok((written, revision))
+    }
+
+    /// The keys of a script, and the name of one call.
+    fn keys_of_call(&self, script: &'static Script) -> Args {
+        let mut keys = script.keys_of(self.name());
+        let call = format!("{:032x}", rand::random::<u128>());
+        script.push_digest_key(&mut keys, self.name(), CALL_KEY, call.as_bytes());
+        keys
     }
 
     /// Until when a call counts whose caller has read the queue, in µs of Redis time.
@@ -213,10 +225,13 @@ impl Queue {
     /// arrive. A call that arrives later than a request lasts changes nothing.
     pub async fn reset(&self) -> Result<(), Error> {
         let found = self.snapshot().await?;
-        let mut args = self.entity().args().with(new_epoch().as_slice());
-        args.push(self.in_time(&found));
+        let random: [u8; 4] = rand::random();
+        let mut args = self.entity().args().with(random.as_slice()).with(self.in_time(&found));
         self.operator().push_to(&mut args);
-        match self.entity().ask(&scripts::RESET, args, Repeat::IfUnknown).await?.count()? {
+        let script = &scripts::RESET;
+        let keys = self.keys_of_call(script);
+        let ask = || self.entity().call_with(script, &keys, &args, Repeat::IfUnknown);
+        match self.entity().seeded(script, ask).await?.count()? {
             0 | 1 => Ok(()),
             _ => Err(late()),
         }

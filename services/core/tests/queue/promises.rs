@@ -330,6 +330,7 @@ async fn promise_13_every_key_is_on_the_list() {
     queue.claim(places[0]).await.expect("a claim");
     poll(&world, &queue, &places[..5], Duration::from_secs(20)).await;
     poll(&world, &queue, &places[..4], Duration::from_secs(60)).await;
+    queue.override_rules(&paused(), None).await.expect("an override");
     let page = docs::read(docs::REDIS_KEYS).text;
     let keys: Vec<String> = world.redis.run(&["KEYS", "*"]).await;
     assert!(keys.len() >= 8, "the test touches most of them: {keys:?}");
@@ -338,6 +339,7 @@ async fn promise_13_every_key_is_on_the_list() {
         let name = match name.split_once(':') {
             Some(("seen", _)) => "seen:{0-4}",
             Some(("gone", _)) => "gone:{0-1}",
+            _ if name.starts_with('o') && name.len() > 16 => "o<random>",
             _ => name,
         };
         assert!(page.contains(&format!("| `{name}` |")), "{name} is not in {}", docs::REDIS_KEYS);
