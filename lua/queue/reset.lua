@@ -17,7 +17,7 @@ local key, in_time = KEYS[#KEYS], tonumber(ARGV[3])
 if repeated(key, '', -math.huge) then return { OK, 0 } end
 read_clock()
 if wall > in_time then return { OK, 2 } end
--- If Redis loses the epoch, and the call is sent again, the next one is another.
+-- Redis can lose the first execution of a call. The second one then begins another epoch.
 local epoch = ARGV[2] .. struct.pack('>I4', wall % 4294967296)
 local from = '(' .. string.format('%.0f', now)
 local before = {

@@ -51,6 +51,8 @@ local function head_wait()
   return since and math.floor((now - since) / 1000) or -1
 end
 
+-- Random bytes: load_meta would turn those that look like a number into one.
+local totals_of = call('HGET', META, 'totals_of') or ''
 local outlook, last_outlook = outlook_now(promotes)
 local reply = {
   OK, m.epoch, wall, state,
@@ -64,7 +66,7 @@ local reply = {
   adaptive * (m.adaptive_batch or 0), m.adaptive_min or 0, m.adaptive_max or 0,
   m.adaptive_reason or 0,
   outlook or '', last_outlook or '', head_wait(), m.at_once or 0, m.missed or 0, m.waits or '',
-  call('HGET', META, 'totals_of') or '',
+  totals_of,
   file_revision, file, over_revision, over_part,
 }
 for _, rule in ipairs(RULES) do
