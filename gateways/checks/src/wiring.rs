@@ -52,14 +52,10 @@ pub struct Plan<'a> {
     pub twice: bool,
     /// NGINX opens a connection to admission for each request.
     pub without_keepalive: bool,
-    /// The check waits for an answer for as long as 30 s, so that a busy machine loses none. `env`
-    /// then has [`PATIENT`].
+    /// The check waits up to 30 s for an answer, for tests that a busy machine must not disturb.
+    /// `env` then has [`anteroom_testkit::PATIENT`].
     pub patient: bool,
 }
-
-/// Anteroom waits for Redis for as long as 15 s.
-pub const PATIENT: [(&str, &str); 2] =
-    [("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s")];
 
 impl Plan<'_> {
     /// A site that visitors reach as browsers do.

@@ -75,3 +75,10 @@ pub use wire::Wire;
 
 /// How long anything that must happen may take before a test gives up on it.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(45);
+
+/// Settings of services whose requests wait 15 s for a slow or frozen Redis.
+pub const PATIENT: [(&str, &str); 3] = [
+    ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
+    ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
+    ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
+];

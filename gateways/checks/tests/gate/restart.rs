@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use anteroom_testkit::{PATIENCE, until};
+use anteroom_testkit::{PATIENCE, PATIENT, until};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::program::Program;
 use crate::rollout::Load;
 use crate::shop::Shop;
-use crate::site::{PATIENT, Plan, Site};
+use crate::site::{Plan, Site};
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
 const WORKERS: usize = 8;

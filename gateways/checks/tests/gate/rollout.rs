@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::{Anteroom, PATIENCE, Service, Wire, client, until};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT, Service, Wire, client, until};
 use http::Method;
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
 use crate::program::Program;
-use crate::site::{PATIENT, Plan, Site};
+use crate::site::{Plan, Site};
 
 const ROOM_FOR_ALL: &str = "capacity = 1_000_000";
 const DRAIN: (&str, &str) = ("ANTEROOM_ADMISSION__DRAIN_DELAY", "1s");
@@ -96,7 +96,7 @@ async fn survives_a_roll_out(program: Program, without_keepalive: bool) {
     let plan = Plan {
         program,
         queue: ROOM_FOR_ALL,
-        env: &[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s"), PATIENT[0], PATIENT[1]],
+        env: &[&[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s")][..], &PATIENT].concat(),
         patient: true,
         twice: true,
         without_keepalive,

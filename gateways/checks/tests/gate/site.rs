@@ -11,8 +11,8 @@ use crate::gateway::Gateway;
 use crate::program::{Program, Sign};
 use crate::shop::Shop;
 use crate::tls::Tls;
+pub use crate::wiring::Plan;
 use crate::wiring::Wiring;
-pub use crate::wiring::{PATIENT, Plan};
 
 /// A running site. Everything ends with it.
 pub struct Site {

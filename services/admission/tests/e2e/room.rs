@@ -5,6 +5,7 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
+pub use anteroom_testkit::PATIENT;
 use anteroom_testkit::{Anteroom, Deployment, PATIENCE, Redis, Service, client, until};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -20,13 +21,6 @@ pub const TOKEN: &str = "x-anteroom-token";
 /// What signs tokens, unless a test says otherwise.
 pub const SECRETS: (&str, &str) =
     ("ANTEROOM_ADMISSION__TOKEN_SECRETS", "the-secret-that-signs-in-these-tests");
-
-/// A request waits for a slow or frozen Redis for as long as this.
-pub const PATIENT: [(&str, &str); 3] = [
-    ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-    ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-    ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-];
 
 /// Something of the test's own, or shared with other tests, which only read it.
 pub enum Part<T: 'static> {
