@@ -235,6 +235,7 @@ mod tests {
     use std::fs;
 
     use anteroom_config::Service;
+    use anteroom_testkit::Log;
 
     use super::*;
 
@@ -252,12 +253,9 @@ mod tests {
         let (changes, _receiver) = watch::channel(Arc::clone(&running));
         let metrics = ReloadMetrics::new(&Registry::new()).expect("a fresh registry");
         let mut reloader = Reloader::new(loader, running, changes, metrics);
-        let log = directory.path().join("log");
-        let to = fs::File::create(&log).expect("a file");
-        let subscriber = tracing_subscriber::fmt().with_writer(to).finish();
-        let _guard = tracing::subscriber::set_default(subscriber);
+        let (log, _guard) = Log::of_thread();
         let warned = || {
-            let text = fs::read_to_string(&log).expect("UTF-8");
+            let text = log.text();
             let trusts = text.matches("admission.trusted_proxies trusts").count();
             (text.matches("is in force").count(), trusts, text.matches("WARN").count())
         };
@@ -271,6 +269,7 @@ mod tests {
 
     #[test]
     fn a_picture_that_became_a_pipe_stops_no_reload() {
+        Log::keep_events_on();
         let directory = tempfile::tempdir().expect("a temporary directory");
         let [file, logo] = ["anteroom.toml", "logo.svg"].map(|name| directory.path().join(name));
         let titled = |title: &str| {
