@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anteroom_testkit::{Anteroom, PATIENCE};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ struct Real {
 }
 
 async fn real(queue: &str) -> Real {
-    let room = Anteroom::start(queue, &[]).await;
+    let room = Anteroom::start(queue, &PATIENT).await;
     room.scheduler.until_ready().await;
     let client = reqwest::Client::new();
     let queue = format!("{}/v1/queues/concert", room.url("public"));

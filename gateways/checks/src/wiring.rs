@@ -53,7 +53,6 @@ pub struct Plan<'a> {
     /// NGINX opens a connection to admission for each request.
     pub without_keepalive: bool,
     /// The check waits up to 30 s for an answer, for tests that a busy machine must not disturb.
-    /// `env` then has [`anteroom_testkit::PATIENT`].
     pub patient: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use anteroom_testkit::Anteroom;
+use anteroom_testkit::{Anteroom, PATIENT};
 use serde_json::Value;
 
 use super::common::stderr;
@@ -22,7 +22,7 @@ role = \"operator\"
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_is_set_live_at_a_room_by_the_operators_key_alone() {
-    let (room, service) = tokio::join!(Anteroom::start(ROOM, &[]), limited());
+    let (room, service) = tokio::join!(Anteroom::start(ROOM, &PATIENT), limited());
     room.admission.until_ready().await;
     let url = room.url("service");
     let live = || async {

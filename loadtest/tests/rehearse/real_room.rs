@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use anteroom_testkit::{Anteroom, PATIENCE, Process, binary};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT, Process, binary};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -26,7 +26,7 @@ const TWO_REQUESTS: &str = "[[steps]]\nname = \"look\"\npath = \"/seats\"\n\
 
 /// Services with this queue, ready.
 pub async fn anteroom(queue: &str) -> Anteroom {
-    let room = Anteroom::start(&format!("{PROXIES}{queue}"), &[]).await;
+    let room = Anteroom::start(&format!("{PROXIES}{queue}"), &PATIENT).await;
     tokio::join!(room.admission.until_ready(), room.scheduler.until_ready());
     room
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anteroom_loadtest::size::Found;
-use anteroom_testkit::Anteroom;
+use anteroom_testkit::{Anteroom, PATIENT};
 use hyper::StatusCode;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -81,7 +81,7 @@ fn check(plan: &Value) {
 async fn the_report_shows_the_plan_and_what_each_pace_costs() {
     let address = serve(SingleWriter::new(millis(10))).await;
     let folder = folder();
-    let room = Anteroom::start("[queues.shop]\ncapacity = 1\nbatch = 1\n", &[]).await;
+    let room = Anteroom::start("[queues.shop]\ncapacity = 1\nbatch = 1\n", &PATIENT).await;
     room.admission.until_ready().await;
     let flags = format!(
         "--apply {} --queue shop --slo p95<200ms --slo errors<1% --from 20 --step 1500ms \

@@ -1,7 +1,9 @@
 //! What Envoy does over gRPC only: it asks for a rate limit too, and needs no admission for a
 //! check.
 
-use anteroom_testkit::{Answer, Deployment, PATIENCE, Redis, client, docs, free_port, until_some};
+use anteroom_testkit::{
+    Answer, Deployment, PATIENCE, PATIENT, Redis, client, docs, free_port, until_some,
+};
 use http::Method;
 
 use crate::browser::AtGate as _;
@@ -142,7 +144,7 @@ async fn the_guide_of_rate_limits_works_and_no_other_writing_of_the_path_passes(
     let of =
         |info: &'static str| guide.blocks().into_iter().filter(move |block| block.info == info);
     let toml = of("toml").next().expect("the limit").code.to_owned();
-    let deployment = Deployment::new(Redis::start().await, &toml, &[]);
+    let deployment = Deployment::new(Redis::start().await, &toml, &PATIENT);
     let (checks, shop) = (deployment.envoy().await, Shop::start().await);
     checks.until_ready().await;
     let port = |address: &str| address.rsplit(':').next().expect("a port").to_owned();

@@ -5,7 +5,9 @@
 
 use std::fs;
 
-use anteroom_testkit::{Answer, Anteroom, PATIENCE, client, free_port, repository, until_some};
+use anteroom_testkit::{
+    Answer, Anteroom, PATIENCE, PATIENT, client, free_port, repository, until_some,
+};
 use http::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -142,7 +144,7 @@ impl Site {
             "[queues.concert]\npublic_url = \"http://127.0.0.1:{port}\"\ncapacity = 1\n\
              joins_per_address = \"none\"\nplaces_per_address = 0\nrequests_per_place = 0\n"
         );
-        let (anteroom, shop) = (Anteroom::start(&queue, &[]).await, Shop::start().await);
+        let (anteroom, shop) = (Anteroom::start(&queue, &PATIENT).await, Shop::start().await);
         let admission = anteroom.admission.address("public");
         let nginx = Gateway::nginx(port, &configuration(port, admission, shop.address())).await?;
         anteroom.admission.until_ready().await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use anteroom_testkit::{PATIENCE, PATIENT, until};
+use anteroom_testkit::{PATIENCE, until};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -111,8 +111,7 @@ pub async fn places_survive_a_restart_of_the_gateway(program: Program) {
 }
 
 pub async fn no_request_is_lost_when_the_gateway_reads_changed_files(program: Program) {
-    let plan =
-        Plan { program, queue: ROOM_FOR_ALL, env: &PATIENT, patient: true, ..Plan::default() };
+    let plan = Plan { program, queue: ROOM_FOR_ALL, patient: true, ..Plan::default() };
     let mut site = Site::with(plan).await;
     let load = Arc::new(Load::default());
     // Caddy opens a second socket on its port, and resets what waits at the first one.

@@ -62,7 +62,7 @@ impl Load {
 #[tokio::test]
 async fn kept_connections_move_on_by_themselves() {
     let queues = format!("[queues.concert]\n{ROOM_FOR_ALL}\nrequests_per_place = 0\n");
-    let anteroom = Anteroom::start(&queues, &[DRAIN]).await;
+    let anteroom = Anteroom::start(&queues, &[&[DRAIN][..], &PATIENT].concat()).await;
     let leaves = anteroom.deployment.admission().await;
     let (first, second) = (leaves.url("public"), anteroom.url("public"));
     leaves.until_ready().await;
@@ -96,7 +96,7 @@ async fn survives_a_roll_out(program: Program, without_keepalive: bool) {
     let plan = Plan {
         program,
         queue: ROOM_FOR_ALL,
-        env: &[&[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s")][..], &PATIENT].concat(),
+        env: &[DRAIN, ("ANTEROOM_ENVOY__DRAIN_DELAY", "1s")],
         patient: true,
         twice: true,
         without_keepalive,

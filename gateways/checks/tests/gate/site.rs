@@ -1,7 +1,9 @@
 //! A whole site: a gateway with the files of its example, Anteroom behind it, the service that it
 //! protects.
 
-use anteroom_testkit::{Answer, Anteroom, Process, Service, client, free_port, free_ports};
+use anteroom_testkit::{
+    Answer, Anteroom, PATIENT, Process, Service, client, free_port, free_ports,
+};
 use http::Method;
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -74,7 +76,8 @@ impl Site {
              requests_per_place = 0\n{}\n",
             plan.queue
         );
-        let anteroom = Anteroom::start(&queues, plan.env).await;
+        let env = [&PATIENT[..], plan.env].concat();
+        let anteroom = Anteroom::start(&queues, &env).await;
         let shop = Shop::start().await;
         let second = if plan.twice { Some(anteroom.deployment.admission().await) } else { None };
         let mut checks = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::{process::Command, sync::OnceLock};
 
-use anteroom_testkit::{Anteroom, PATIENCE, binary, until};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT, binary, until};
 use reqwest::Method;
 
 use crate::{
@@ -64,7 +64,8 @@ pub async fn anteroom() -> Anteroom {
         key().1
     );
     let secrets = ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY_SECRET);
-    let anteroom = Anteroom::start(&configuration, &[secrets]).await;
+    let env = [&PATIENT[..], &[secrets]].concat();
+    let anteroom = Anteroom::start(&configuration, &env).await;
     anteroom.admission.until_ready().await;
     anteroom
 }

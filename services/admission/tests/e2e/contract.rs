@@ -6,7 +6,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use anteroom_testkit::{Anteroom, PATIENCE, Process};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT, Process};
 use serde_json::Value;
 
 const QUEUES: &str = "[queues.concert]\ncapacity = 5\njoins_per_address = \"none\"\n\
@@ -29,7 +29,7 @@ async fn schemathesis_finds_nothing_on_either_port() {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemathesis.toml");
     let folder = tempfile::tempdir().expect("a folder for what it keeps");
     for port in ["public", "service"] {
-        let anteroom = Anteroom::start(QUEUES, &[]).await;
+        let anteroom = Anteroom::start(QUEUES, &PATIENT).await;
         anteroom.admission.until_ready().await;
         let mut command = Command::new(&program);
         command.arg("--config-file").arg(&config).args(["run", "--max-time", SECONDS]);

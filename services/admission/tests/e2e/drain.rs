@@ -1,12 +1,12 @@
 //! SIGTERM while streams are open, requests are under way and connections are idle.
 
-use anteroom_testkit::{Anteroom, PATIENCE, Wire, until};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT, Wire, until};
 
 const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
 const BODY: &str = "{}";
 
 async fn anteroom(env: &[(&str, &str)]) -> Anteroom {
-    let anteroom = Anteroom::start(QUEUE, env).await;
+    let anteroom = Anteroom::start(QUEUE, &[&PATIENT[..], env].concat()).await;
     anteroom.admission.until_ready().await;
     anteroom
 }

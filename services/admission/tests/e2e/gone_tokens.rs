@@ -11,7 +11,7 @@ use crate::{
     answer::Answer,
     joining::identity,
     journey::cookie_of,
-    room::{Call, Room},
+    room::{Call, PATIENT, Room},
     shared::IDENTITY,
     store_dump::{idle, noted, noting},
 };
@@ -156,7 +156,7 @@ async fn an_anonymous_visitor_gets_a_new_place_at_the_gate_and_by_the_page() {
 
 #[tokio::test]
 async fn a_join_with_a_known_place_is_one_call_of_one_script() {
-    let room = Room::start_on(noting().await, QUEUE, &[]).await;
+    let room = Room::start_on(noting().await, QUEUE, &PATIENT).await;
     let token = room.join().await.token();
     room.anteroom.scheduler.process.freeze();
     let idle = idle(&room.anteroom.deployment.redis).await;

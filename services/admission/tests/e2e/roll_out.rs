@@ -2,7 +2,7 @@
 //! the store loses rules: the newest file and the operator's overrides are in force again,
 //! in any order of the services.
 
-use anteroom_testkit::{Deployment, PATIENCE, Redis, Service, until};
+use anteroom_testkit::{Deployment, PATIENCE, PATIENT, Redis, Service, until};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -20,7 +20,7 @@ struct RollOut {
 
 impl RollOut {
     async fn start() -> Self {
-        let env = [("ANTEROOM_SCHEDULER__SNAPSHOT_TICK", "100ms")];
+        let env = [&[("ANTEROOM_SCHEDULER__SNAPSHOT_TICK", "100ms")][..], &PATIENT].concat();
         let deployment = Deployment::new(Redis::start().await, OLD, &env);
         let old = NamedTempFile::new().expect("a file");
         std::fs::write(old.path(), OLD).expect("written");

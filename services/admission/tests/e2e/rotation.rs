@@ -6,7 +6,7 @@ use anteroom_core::queue::TokenKeys;
 use anteroom_testkit::{PATIENCE, Service, until};
 use reqwest::Method;
 
-use crate::room::{ONE, Room};
+use crate::room::{ONE, PATIENT, Room};
 
 const OLD: &str = "the-old-secret-of-at-least-32-bytes";
 const NEW: &str = "the-new-secret-of-at-least-32-bytes";
@@ -80,7 +80,9 @@ impl Rotation {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let files = ["one", "two"].map(|name| directory.path().join(name));
         files.iter().for_each(|file| std::fs::write(file, OLD).expect("written"));
-        let room = Room::start_with(ONE, &environment(&files[0].to_string_lossy())).await;
+        let file = files[0].to_string_lossy();
+        let env = [&environment(&file)[..], &PATIENT].concat();
+        let room = Room::start_with(ONE, &env).await;
         let second = files[1].to_string_lossy();
         let second = room.anteroom.deployment.admission_with(&environment(&second)).await;
         let urls = [room.url("public"), second.url("public")];

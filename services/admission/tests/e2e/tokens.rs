@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     journey::cookie_of,
-    room::{ONE, Room, SECRETS},
+    room::{ONE, PATIENT, Room, SECRETS},
     store_dump::{difference, dump, idle, noted, noting},
 };
 
@@ -16,7 +16,7 @@ const GATE: &str = "/v1/queues/:name/authorize";
 #[tokio::test]
 async fn promise_06_a_forged_token_is_refused_without_a_command_to_the_store() {
     let queues = format!("{ONE}[queues.opera]\ncapacity = 1\n");
-    let room = Room::start_on(noting().await, &queues, &[]).await;
+    let room = Room::start_on(noting().await, &queues, &PATIENT).await;
     let good = room.join().await.token();
     let opera = room.post("/v1/queues/opera/tokens").send().await.is(201).token();
     let retired = keys("a-secret-that-was-retired-long-ago").sign("concert", &read(&good));

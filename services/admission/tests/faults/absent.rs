@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anteroom_testkit::{
-    Deployment, PATIENCE, Redis, local_answers, until,
+    Deployment, PATIENCE, PATIENT, Redis, local_answers, until,
     witness::{Call, Caller, Doors, Record, Rules, Scene, Shown},
 };
 use futures_util::future::join_all;
@@ -48,7 +48,7 @@ async fn passes(record: &Record, time: Duration) {
 #[tokio::test]
 async fn promise_05_without_a_scheduler_the_line_waits_and_no_visitor_runs_out_of_time() {
     let _shared = machine(LIGHT).await;
-    let site = Deployment::new(Redis::start().await, QUEUE, &[]);
+    let site = Deployment::new(Redis::start().await, QUEUE, &PATIENT);
     let (admission, mut scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
     let mut line = line(&scene, 4).await;
@@ -80,7 +80,7 @@ async fn promise_05_without_a_scheduler_the_line_waits_and_no_visitor_runs_out_o
 #[tokio::test]
 async fn promise_05_without_an_admission_turns_lapse_for_first_poll_ttl_and_then_the_line_waits() {
     let _shared = machine(LIGHT).await;
-    let site = Deployment::new(Redis::start().await, QUEUE, &[]);
+    let site = Deployment::new(Redis::start().await, QUEUE, &PATIENT);
     let (mut admission, scheduler) = (site.admission().await, site.scheduler().await);
     let scene = scene(&admission.url("public"));
     let mut line = line(&scene, 24).await;

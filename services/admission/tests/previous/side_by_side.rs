@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anteroom_testkit::{
-    Answer, Deployment, PATIENCE, Redis, Service, client, until,
+    Answer, Deployment, PATIENCE, PATIENT, Redis, Service, client, until,
     witness::{Doors, Scene},
 };
 use reqwest::Client;
@@ -43,7 +43,7 @@ impl SideBySide {
         };
         let previous = PathBuf::from(previous);
         let file = format!("[queues.{queue}]\n{rules}");
-        let mut site = Deployment::new(Redis::start().await, &file, &[]);
+        let mut site = Deployment::new(Redis::start().await, &file, &PATIENT);
         // Not in the mode of the tests: each version has its own default of `local_answers`.
         std::fs::write(site.config_file(), &file).expect("a file");
         site.start_programs_of(Some(&previous));

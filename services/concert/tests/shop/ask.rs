@@ -1,6 +1,6 @@
 //! The shop asks a real Anteroom: a visitor whose turn it is comes in, and leaves with a seat.
 
-use anteroom_testkit::{Anteroom, PATIENCE, Proxy, binary, until};
+use anteroom_testkit::{Anteroom, PATIENCE, PATIENT, Proxy, binary, until};
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -24,7 +24,7 @@ impl Site {
     }
 
     async fn start_with(configuration: &str, env: &[(&str, &str)]) -> Self {
-        let anteroom = Anteroom::start(configuration, &[]).await;
+        let anteroom = Anteroom::start(configuration, &PATIENT).await;
         anteroom.admission.until_ready().await;
         let concert = concert(&anteroom.url("public"), &anteroom.url("service"), env).await;
         Self { anteroom, concert, client: client() }

@@ -1,6 +1,6 @@
 //! A gateway has called the gate: what it says in its headers counts.
 
-use anteroom_testkit::Anteroom;
+use anteroom_testkit::{Anteroom, PATIENT};
 use reqwest::Method;
 
 use crate::support::{Answer, Concert, Reserved as _, client};
@@ -9,7 +9,7 @@ const QUEUE: &str = "[queues.concert]\ncapacity = 1\n";
 
 #[tokio::test]
 async fn the_gateway_s_word_names_the_visit_and_a_reservation_ends_it() {
-    let anteroom = Anteroom::start(QUEUE, &[]).await;
+    let anteroom = Anteroom::start(QUEUE, &PATIENT).await;
     anteroom.admission.until_ready().await;
     let service = anteroom.url("service");
     let arguments = ["--gate", "headers", "--anteroom-service", &service, "--think", "0s"];

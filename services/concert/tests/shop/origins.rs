@@ -1,6 +1,6 @@
 //! Cross-site request forgery: which pages may start a changing call.
 
-use anteroom_testkit::Anteroom;
+use anteroom_testkit::{Anteroom, PATIENT};
 use reqwest::Method;
 
 use crate::support::{Answer, Concert, Reserved as _, client};
@@ -77,7 +77,7 @@ async fn its_own_pages_and_programs_change_and_any_page_may_link_to_it() {
 
 #[tokio::test]
 async fn a_page_of_another_site_ends_no_visit() {
-    let anteroom = Anteroom::start("[queues.concert]\ncapacity = 1\n", &[]).await;
+    let anteroom = Anteroom::start("[queues.concert]\ncapacity = 1\n", &PATIENT).await;
     anteroom.admission.until_ready().await;
     let (public, service) = (anteroom.url("public"), anteroom.url("service"));
     let ask = ["--gate", "ask", "--anteroom", &public, "--anteroom-service", &service];

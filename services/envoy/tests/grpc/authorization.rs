@@ -148,9 +148,7 @@ async fn redis_down_follows_on_store_error() {
 /// The time for a call ends before that for Redis.
 #[tokio::test]
 async fn a_redis_that_is_too_slow_follows_on_store_error() {
-    let slow = "[store]\ncommand_timeout = \"20s\"\nrequest_timeout = \"20s\"\n";
-    let queue = "[queues.shop]\ncapacity = 1\non_store_error = \"hold\"\n";
-    let room = Room::start(&format!("{queue}{slow}")).await;
+    let room = Room::start("[queues.shop]\ncapacity = 1\non_store_error = \"hold\"\n").await;
     let (known, waits) = (room.join().await, room.join().await);
     assert_eq!(room.call(Method::POST, "token/claim", &known).await.status(), 200);
     assert_eq!(room.check(Check::of("shop").token(&known)).await.status(), 200);
@@ -164,9 +162,7 @@ async fn a_redis_that_is_too_slow_follows_on_store_error() {
 /// A caller that stops waiting sooner gets a decision, too.
 #[tokio::test]
 async fn a_callers_deadline_ends_in_a_decision() {
-    let slow = "[store]\ncommand_timeout = \"30s\"\nrequest_timeout = \"30s\"\n";
-    let long = "[envoy]\nrequest_timeout = \"30s\"\n";
-    let room = Room::start(&format!("{QUEUE}{long}{slow}")).await;
+    let room = Room::start(&format!("{QUEUE}[envoy]\nrequest_timeout = \"30s\"\n")).await;
     let waits = room.join().await;
     room.anteroom.deployment.redis.freeze();
     let refused = room.check(Check::of("shop").token(&waits).caller_waits(CALLER_WAITS)).await;
@@ -179,8 +175,7 @@ async fn a_callers_deadline_ends_in_a_decision() {
 async fn a_short_time_for_calls_opens_no_queue_while_redis_is_up() {
     let open = "[queues.shop]\ncapacity = 1\non_store_error = \"open\"\nopen_rate = \
                 \"1000/1s\"\nopen_for = \"60s\"\n";
-    let tight = "[envoy]\nrequest_timeout = \"10ms\"\n[store]\ncommand_timeout = \
-                 \"20s\"\nrequest_timeout = \"20s\"\n";
+    let tight = "[envoy]\nrequest_timeout = \"10ms\"\n";
     let room = Room::start(&format!("{open}{tight}")).await;
     let (_inside, waits) = (room.join().await, room.join().await);
     room.anteroom.deployment.redis.freeze();

@@ -241,8 +241,7 @@ async fn promise_07_one_counter_that_two_descriptors_name_in_two_ways_counts_twi
 /// However many groups there are, one call lasts as long as one.
 #[tokio::test]
 async fn the_time_is_for_the_whole_request() {
-    let slow = "[store]\ncommand_timeout = \"20s\"\nrequest_timeout = \"20s\"\n";
-    let room = Room::start(&format!("[envoy]\nrequest_timeout = \"500ms\"\n{slow}{LIMITS}")).await;
+    let room = Room::start(&format!("[envoy]\nrequest_timeout = \"500ms\"\n{LIMITS}")).await;
     assert_eq!(codes(&ask(&room, 0, vec![api("203.0.113.1")]).await).0, OK);
     room.anteroom.deployment.redis.freeze();
     let groups = (0..40).map(|at| descriptor(&[("open", &at.to_string())])).collect();
@@ -254,8 +253,7 @@ async fn the_time_is_for_the_whole_request() {
 /// A caller that stops waiting sooner gets a decision, too.
 #[tokio::test]
 async fn a_callers_deadline_ends_in_a_decision() {
-    let slow = "[store]\ncommand_timeout = \"30s\"\nrequest_timeout = \"30s\"\n";
-    let room = Room::start(&format!("[envoy]\nrequest_timeout = \"30s\"\n{slow}{LIMITS}")).await;
+    let room = Room::start(&format!("[envoy]\nrequest_timeout = \"30s\"\n{LIMITS}")).await;
     room.anteroom.deployment.redis.freeze();
     let mut request = tonic::Request::new(request(0, vec![descriptor(&[("open", "x")])]));
     request.set_timeout(CALLER_WAITS);

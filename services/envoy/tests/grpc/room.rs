@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anteroom_testkit::{Anteroom, Redis, Service};
+use anteroom_testkit::{Anteroom, PATIENT, Redis, Service};
 use envoy_types::pb::envoy::config::core::v3::address::Address as AddressKind;
 use envoy_types::pb::envoy::config::core::v3::{Address, HeaderValueOption, SocketAddress};
 use envoy_types::pb::envoy::service::auth::v3::attribute_context::{HttpRequest, Peer, Request};
@@ -26,8 +26,9 @@ impl Room {
         Self::start_on(Redis::start().await, config).await
     }
 
+    /// Its services wait longer for Redis than any caller does.
     pub async fn start_on(redis: Redis, config: &str) -> Self {
-        let anteroom = Anteroom::start_on(redis, config, &[]).await;
+        let anteroom = Anteroom::start_on(redis, config, &PATIENT).await;
         let envoy = anteroom.deployment.envoy().await;
         envoy.until_ready().await;
         let channel = Channel::from_shared(envoy.url("grpc")).unwrap().connect_lazy();

@@ -1,7 +1,7 @@
 //! A leap ends sessions at once, and a gate with local answers does not know of it yet.
 
 use anteroom_testkit::{
-    Clock, Deployment, Redis,
+    Clock, Deployment, PATIENT, Redis,
     witness::{Call, Caller, Doors, Scene, Shown},
 };
 
@@ -17,7 +17,8 @@ const LEAPS: u32 = 20;
 #[tokio::test]
 async fn promise_01_no_visitor_passes_once_the_slot_that_a_leap_freed_is_given_away() {
     let _shared = machine(LIGHT).await;
-    let site = Deployment::new(Redis::builder().clock(Clock::off_by(0)).start().await, QUEUE, &[]);
+    let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
+    let site = Deployment::new(redis, QUEUE, &PATIENT);
     let (admission, _scheduler) = (site.admission().await, site.scheduler().await);
     let scene = Scene::new(Doors::new([admission.url("public")]), "desk");
     let record = scene.record.clone();

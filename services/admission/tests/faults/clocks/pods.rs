@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anteroom_core::queue::AssertionKeys;
 use anteroom_testkit::{
-    Clock, Deployment, PATIENCE, Redis, Service, local_answers, until,
+    Clock, Deployment, PATIENCE, PATIENT, Redis, Service, local_answers, until,
     witness::{Call, Caller, Crowd, Doors, Habit, Rules, Scene, Shown},
 };
 use jiff::Timestamp;
@@ -35,7 +35,7 @@ impl Pods {
     async fn start() -> Self {
         let redis = Redis::builder().clock(Clock::off_by(0)).start().await;
         let secrets = ("ANTEROOM_ADMISSION__IDENTITY_SECRETS", IDENTITY);
-        let site = Deployment::new(redis, QUEUES, &[secrets]);
+        let site = Deployment::new(redis, QUEUES, &[&[secrets][..], &PATIENT].concat());
         let off = [WRONG, -WRONG];
         let clocks = off.map(Clock::off_by);
         let (mut admissions, mut schedulers) = (Vec::new(), Vec::new());
