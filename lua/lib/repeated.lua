@@ -13,6 +13,9 @@ local function repeated(key, fingerprint, since)
   return string.sub(made, 9, 8 + #fingerprint) == fingerprint, string.sub(made, 9 + #fingerprint)
 end
 
+-- How long the key of a call stays that counts for the time of one request, at most a minute (ms).
+local REQUEST_KEPT = 120000
+
 -- Notes a call that was made now. The key may be forgotten after `ttl` (ms).
 local function remember(key, fingerprint, now, ttl)
   call('SET', key, struct.pack('>d', now) .. fingerprint, 'PX', string.format('%.0f', ttl))

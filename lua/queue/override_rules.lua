@@ -60,6 +60,7 @@ if differs then
 end
 local reply = write_parts()
 reply[#reply + 1] = revision()
-remember(key, revision(), wall, (in_time - wall) / 1000 + 1)
+write_even_if_full()
+remember(key, revision(), wall, REQUEST_KEPT)
 if ARGV[10] ~= '' then log_overrides(changed, overrides) end
 return reply

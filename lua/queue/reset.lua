@@ -33,7 +33,7 @@ call(
   'walk_away_at', 'gone_at', 'gone_period', 'counted_upto', 'counted_from', 'taken_out'
 )
 call('HSET', META, 'epoch', epoch, 'last', now)
-remember(key, '', wall, (in_time - wall) / 1000 + 1)
+remember(key, '', wall, REQUEST_KEPT)
 if m.local_answers == 1 then withhold() end
 local after = { 'waiting', 0, 'away', 0, 'ready', 0, 'active', 0, 'last_ticket', 0 }
 log_change(CHANGES, ARGV[4], 'queue.reset', before, after)

@@ -14,8 +14,8 @@
 --        of waits as a text, empty before the first, and the epoch with which they began, empty if
 --        version 0.2.0 began it; of the file and of the overrides the revision and, when the caller
 --        has not seen it, the packed part, else an empty text; the rules in force as texts in the
---        order of their table; for each override in force its name, value and end (µs, 0 none); or
---        NO_RULES
+--        order of their table; for each override in force its name, value, end (µs, 0 none) and the
+--        value of the file; or NO_RULES
 -- Codes: OK NO_RULES
 
 if
@@ -72,11 +72,15 @@ local reply = {
 for _, rule in ipairs(RULES) do
   reply[#reply + 1] = rule == 'reason' and m.reason or string.format('%.0f', m[rule])
 end
+local in_file, defaults
 for _, rule in ipairs(RULES) do
   local override = over[rule]
   if override and holds(override) then
-    local k = #reply
+    in_file = in_file or cmsgpack.unpack(call('HGET', META, 'file'))
+    defaults = defaults or DEFAULT_RULES
+    local k, value = #reply, in_file[rule] or defaults[rule]
     reply[k + 1], reply[k + 2], reply[k + 3] = rule, override[1], override[2]
+    reply[k + 4] = rule == 'reason' and value or string.format('%.0f', value)
   end
 end
 return reply

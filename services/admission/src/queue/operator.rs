@@ -42,7 +42,7 @@ use crate::queue::views::queue::QueueView;
 )]
 pub async fn look(Viewer { entity: queue, .. }: Viewer<QueueState>) -> Result<Response, Problem> {
     let snapshot = queue.queue.snapshot().await?;
-    let view = AdminView::new(queue.name(), &snapshot).beside(&queue.config.rules);
+    let view = AdminView::new(queue.name(), &snapshot);
     Ok(([(ETAG, etag(snapshot.revision))], axum::Json(view)).into_response())
 }
 
@@ -76,7 +76,7 @@ pub async fn change(
         return Err(changed(&queue, &found));
     }
     let now = found.store_time_us / 1_000_000;
-    let Change { overrides, until } = overrides.check(now, &found.rules, &queue.config.rules)?;
+    let Change { overrides, until } = overrides.check(now, &found.rules, &found.file)?;
     let by_operator = queue.queue.by(&key);
     let revision = if overrides.is_empty() {
         found.revision
@@ -130,8 +130,9 @@ pub async fn reset(
 
 /// Remove all Redis data of a queue that is no longer configured.
 ///
-/// Idempotent. First remove the queue from the configuration of every admission and scheduler: a
-/// service that still has the queue writes its rules to Redis again.
+/// Idempotent. First remove the queue from the configuration of every admission and scheduler, and
+/// wait for `store.request_timeout`: a service that still has the queue, and a PATCH that is still
+/// on its way, write its rules to Redis again.
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "purge_queue",
     params((

@@ -44,6 +44,17 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
     Ok((Rules::read(value)?, reason))
 }
 
+/// The rules of the file, from those in force and what the file has instead of the overrides.
+pub(super) fn of_file(
+    in_force: &Rules,
+    instead: &[(&'static Rule, String)],
+) -> Result<Rules, String> {
+    Rules::read(|rule| match instead.iter().find(|(overridden, _)| overridden.name == rule.name) {
+        Some((_, text)) => rules::read(rule, text),
+        None => Ok(in_force.value(rule)),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,6 +51,15 @@ async fn a_join_that_an_override_s_end_meets_is_refused_too() {
 }
 
 #[tokio::test]
+async fn an_override_that_changes_nothing_is_answered_too() {
+    let (_world, queue, _) = full().await;
+    for capacity in [3, 3] {
+        let overrides = [Override::Capacity(Some(capacity))];
+        queue.override_rules(&overrides, None).await.expect("an override");
+    }
+}
+
+#[tokio::test]
 async fn the_line_moves_on_until_the_room_is_empty() {
     let (world, queue, places) = full().await;
     assert!(matches!(queue.claim(places[0]).await, Ok(Visit::Here(_))));

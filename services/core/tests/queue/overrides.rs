@@ -83,6 +83,29 @@ async fn an_emptied_store_does_not_put_an_override_in_force_whose_end_has_passed
     assert_eq!(overridden(&admission).await, [Overridden { rule, until: None }]);
 }
 
+/// In a roll-out, an admission can have another file than the schedulers.
+#[tokio::test]
+async fn what_comes_back_after_an_override_is_what_the_schedulers_wrote() {
+    let rules = Rules { opens_at: Some(START / SECOND), ..capacity(5) };
+    let (world, _) = room(rules.clone()).await;
+    let admission = world.open("q", capacity(77));
+    let look = async || admission.snapshot().await.expect("a snapshot");
+    assert_eq!(look().await.file, rules);
+    let overrides = [
+        Override::Capacity(Some(8)),
+        Override::OpensAt(Some(START / SECOND + 9)),
+        Override::ClosesAt(Some(START / SECOND + 9)),
+        paused(),
+        Override::Reason(Some("soon".to_owned())),
+    ];
+    admission.override_rules(&overrides, None).await.expect("an override");
+    let snapshot = look().await;
+    assert_eq!((snapshot.rules.capacity, snapshot.file), (Some(8), rules.clone()));
+    let back = overrides.map(|it| Override::new(it.rule(), None).expect("a rule"));
+    admission.override_rules(&back, None).await.expect("taken back");
+    assert_eq!(look().await.rules, rules);
+}
+
 #[tokio::test]
 async fn overrides_are_shown_with_value_and_end() {
     let (_world, queue) = room(capacity(1)).await;

@@ -49,6 +49,22 @@ async fn promise_11_a_change_counts_for_the_time_of_a_request() {
     assert_eq!(seen(&queue).await.0, Some(NEW));
 }
 
+/// The key of a call is there also if the clock of Redis leaps ahead while the call counts.
+#[tokio::test]
+async fn promise_12_a_call_is_known_for_longer_than_it_counts() {
+    let world = TimedStore::new().await;
+    let queue = world.queue("q", capacity(OLD)).await;
+    let known = async || world.redis.ttls().await.into_iter().filter(|ttl| *ttl > 0).collect();
+    queue.override_rules(&[Override::Capacity(Some(NEW))], None).await.expect("an override");
+    let after_override: Vec<i64> = known().await;
+    queue.reset().await.expect("a reset");
+    let after_both: Vec<i64> = known().await;
+    assert_eq!((after_override.len(), after_both.len()), (1, 2));
+    // A request lasts at most a minute.
+    let of_both = [after_override, after_both].concat();
+    assert!(of_both.iter().all(|ttl| *ttl > 110_000), "{of_both:?}");
+}
+
 /// A change for one revision takes effect once, and not after a change by the file or an override,
 /// nor in a store that was emptied and got newer rules back.
 #[tokio::test]

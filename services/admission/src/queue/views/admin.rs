@@ -87,8 +87,8 @@ pub struct AdaptiveView {
 pub struct OverrideView {
     /// The value.
     value: field::OverrideValue,
-    /// The value of the configuration file. It is in force when the override ends. Absent if the
-    /// file has none, and in the log of changes.
+    /// The value of the configuration file that the schedulers read last. It is in force when the
+    /// override ends. Absent if the file has none, and in the log of changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     configured: Option<field::OverrideValue>,
     /// The end of the override, by the clock of Redis. Absent if it has no end.
@@ -111,7 +111,11 @@ impl<'a> AdminView<'a> {
     /// A snapshot of this age.
     pub fn aged(queue: &'a str, snapshot: &'a Snapshot, age: Duration) -> Self {
         let overrides = snapshot.overridden.iter().filter_map(|overridden| {
-            Some((field::name(overridden.rule.rule()), OverrideView::of(overridden)?))
+            let rule = overridden.rule.rule();
+            let configured = snapshot.file.value(rule).filter(|_| rule.in_file);
+            let view = OverrideView::of(overridden)?;
+            let configured = configured.and_then(field::shown);
+            Some((field::name(rule), OverrideView { configured, ..view }))
         });
         Self {
             public: QueueView::new(queue, snapshot, age),
@@ -123,16 +127,6 @@ impl<'a> AdminView<'a> {
             rules: RulesView(snapshot.rules.clone()),
             overrides: overrides.collect(),
         }
-    }
-
-    /// With the values of the configuration file beside the overrides.
-    pub fn beside(mut self, file: &Rules) -> Self {
-        for rule in RULES.iter().filter(|rule| rule.in_file) {
-            if let Some(overridden) = self.overrides.get_mut(&field::name(rule)) {
-                overridden.configured = file.value(rule).and_then(field::shown);
-            }
-        }
-        self
     }
 
     /// What an override can change, for the audit log.

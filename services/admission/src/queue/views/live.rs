@@ -50,8 +50,7 @@ impl Live for QueueState {
         // The head of the line has waited longer since the snapshot.
         let head_wait = seen.snapshot.head_wait.map(|wait| wait + seen.age());
         let view = LiveQueueView {
-            admin: AdminView::aged(self.name(), &seen.snapshot, seen.age())
-                .beside(&self.config.rules),
+            admin: AdminView::aged(self.name(), &seen.snapshot, seen.age()),
             target,
             admitted_per_minute: self.history.promoted_in_a_minute(),
             longest_wait_ms: head_wait.map(millis),
