@@ -96,24 +96,10 @@ fn filter(rust_log: Option<String>, config: &LogConfig) -> Result<EnvFilter, Con
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use anteroom_config::Loader;
+    use anteroom_testkit::Log;
 
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().expect("whole").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
 
     /// Python's `splitlines`, and editors, break a line at each of these.
     #[test]
@@ -121,13 +107,13 @@ mod tests {
         let value = "a\u{2028}b\u{2029}c\u{85}d\u{2027}é";
         let breaks = ['\n', '\u{85}', '\u{2028}', '\u{2029}'];
         for json in [true, false] {
-            let lines = Lines::default();
+            let lines = Log::default();
             let to = lines.clone();
             let log = log(EnvFilter::new("info"), json, false, move || to.clone());
             tracing::dispatcher::with_default(&log, || {
                 tracing::info!(value, shown = %value, "{value}");
             });
-            let text = String::from_utf8(lines.0.lock().expect("whole").clone()).expect("UTF-8");
+            let text = lines.text();
             let line = text.strip_suffix('\n').expect("a whole line");
             assert!(!line.contains(breaks), "{line:?}");
             assert!(line.contains("a\\u2028b\\u2029c\\u") && line.contains("d\u{2027}é"), "{line}");

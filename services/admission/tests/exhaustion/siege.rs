@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::{Deployment, PATIENCE, Redis, Service};
+use anteroom_testkit::{Deployment, PATIENCE, PATIENT, Redis, Service};
 use reqwest::{Client, Method, RequestBuilder};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -39,12 +39,7 @@ impl Siege {
     /// [`new`](Self::new) with this environment besides.
     pub async fn with(descriptors: u32, env: &[(&str, &str)]) -> Self {
         // A machine under attack may be slow; here it is not the store that gives up.
-        let patient = [
-            ("ANTEROOM_STORE__COMMAND_TIMEOUT", "15s"),
-            ("ANTEROOM_STORE__REQUEST_TIMEOUT", "15s"),
-            ("ANTEROOM_ADMISSION__REQUEST_TIMEOUT", "15s"),
-        ];
-        let env: Vec<_> = patient.iter().chain(env).copied().collect();
+        let env = [&PATIENT[..], env].concat();
         let site = Deployment::new(Redis::start().await, QUEUE, &env);
         let admission = site.narrow_admission(descriptors).await;
         let http = Client::builder().no_proxy().pool_max_idle_per_host(0).timeout(PATIENCE);

@@ -1,10 +1,10 @@
 //! Promise 12: pods whose clocks are wrong by ten minutes, and a store whose clock leaps.
 
-use anteroom_testkit::{Clock, Deployment, PATIENCE, Redis, until};
+use anteroom_testkit::{Clock, Deployment, PATIENCE, PATIENT, Redis, until};
 use futures_util::future::join_all;
 
+use crate::MACHINE;
 use crate::limited::{Decision, Limited};
-use crate::{MACHINE, PATIENT};
 
 const WRONG: i64 = 600;
 const ALGORITHMS: [&str; 3] = ["log", "counter", "gcra"];

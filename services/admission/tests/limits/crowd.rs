@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use anteroom_testkit::{Deployment, Redis};
+use anteroom_testkit::{Deployment, PATIENT, Redis};
 use rand::Rng as _;
 use tokio::task::JoinSet;
 
+use crate::MACHINE;
 use crate::limited::Limited;
-use crate::{MACHINE, PATIENT};
 
 const ADMISSIONS: usize = 8;
 const CLIENTS: usize = 64;

@@ -1,9 +1,9 @@
 //! A key that an operator resets, while processes repeat its refusals without Redis.
 
-use anteroom_testkit::{Deployment, PATIENCE, Redis, until};
+use anteroom_testkit::{Deployment, PATIENCE, PATIENT, Redis, until};
 
+use crate::MACHINE;
 use crate::limited::Limited;
-use crate::{MACHINE, PATIENT};
 
 const LIMITS: &str = "[limits.log]\nlimit = 2\nwindow = \"1h\"\n\
     [limits.counter]\nlimit = 2\nwindow = \"1h\"\nalgorithm = \"counter\"\n\

@@ -1,15 +1,13 @@
 //! The store answers, and has forgotten the scripts.
 
-use anteroom_testkit::{PATIENCE, Redis, until, witness::Line};
+use anteroom_testkit::{PATIENCE, PATIENT, Redis, until, witness::Line};
 
 use crate::stage::Stage;
 
 #[tokio::test]
 async fn scripts_that_are_flushed_again_and_again_are_noticed_by_no_visitor() {
     // A machine that is busy for a moment is no fault of the scripts.
-    let patient =
-        [("ANTEROOM_STORE__COMMAND_TIMEOUT", "10s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "20s")];
-    let mut stage = Stage::open_with(Redis::start().await, &patient).await;
+    let mut stage = Stage::open_with(Redis::start().await, &PATIENT).await;
     stage.fills().await;
     let from = stage.record.now();
     for round in 1..=30 {
