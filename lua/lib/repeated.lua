@@ -13,7 +13,7 @@ local function repeated(key, fingerprint, since)
   return string.sub(made, 9, 8 + #fingerprint) == fingerprint, string.sub(made, 9 + #fingerprint)
 end
 
--- How long the key of a call stays that counts for the time of one request, at most a minute (ms).
+-- For the key of a call that counts for the time of one request: twice the longest such time (ms).
 local REQUEST_KEPT = 120000
 
 -- Notes a call that was made now. The key may be forgotten after `ttl` (ms).

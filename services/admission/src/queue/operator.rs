@@ -130,9 +130,9 @@ pub async fn reset(
 
 /// Remove all Redis data of a queue that is no longer configured.
 ///
-/// Idempotent. First remove the queue from the configuration of every admission and scheduler, and
-/// wait for `store.request_timeout`: a service that still has the queue, and a PATCH that is still
-/// on its way, write its rules to Redis again.
+/// Idempotent. First remove the queue from the configuration of every admission and scheduler. Then
+/// wait for `store.request_timeout`. Otherwise a service that still has the queue, or a PATCH that
+/// arrives late, writes the rules to Redis again.
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "purge_queue",
     params((

@@ -17,8 +17,8 @@ codes! {
     EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
         "It is not known whether the call had its effect",
         SameId, "Retry with the same token, Idempotency-Key or id. Before you repeat an operator \
-            call, wait for `Retry-After` and at least `store.request_timeout`, then read the state \
-            of the queue, event or pool.";
+            call, wait for the longer of `Retry-After` and `store.request_timeout`. Then read the \
+            state of the queue, event or pool.";
 }
 
 impl From<Error> for Problem {

@@ -15,7 +15,7 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
 
-/// The kind of the keys with the names of calls.
+/// The kind of a key that names one call.
 const CALL_KEY: u8 = b'o';
 
 /// The most places that one look at the line shows.
@@ -140,7 +140,7 @@ impl Queue {
         Ok((written, revision))
     }
 
-    /// The keys of a script, and the name of one call.
+    /// The keys of a script, and a new key that names this call.
     fn keys_of_call(&self, script: &'static Script) -> Args {
         let mut keys = script.keys_of(self.name());
         let call = format!("{:032x}", rand::random::<u128>());
@@ -148,7 +148,8 @@ impl Queue {
         keys
     }
 
-    /// Until when a call counts whose caller has read the queue, in µs of Redis time.
+    /// The time after which Redis ignores a call of a caller that has just read the queue, in µs of
+    /// Redis time.
     fn in_time(&self, found: &Snapshot) -> u64 {
         let lasts = self.entity().request_timeout().as_micros();
         found.store_time_us.saturating_add(u64::try_from(lasts).unwrap_or(u64::MAX))

@@ -44,14 +44,16 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
     Ok((Rules::read(value)?, reason))
 }
 
-/// The rules of the file, from those in force and what the file has instead of the overrides.
+/// The rules of the file: those in force, but for overridden rules the stored values of the file.
 pub(super) fn of_file(
     in_force: &Rules,
-    instead: &[(&'static Rule, String)],
+    configured: &[(&'static Rule, String)],
 ) -> Result<Rules, String> {
-    Rules::read(|rule| match instead.iter().find(|(overridden, _)| overridden.name == rule.name) {
-        Some((_, text)) => rules::read(rule, text),
-        None => Ok(in_force.value(rule)),
+    Rules::read(|rule| {
+        match configured.iter().find(|(overridden, _)| overridden.name == rule.name) {
+            Some((_, text)) => rules::read(rule, text),
+            None => Ok(in_force.value(rule)),
+        }
     })
 }
 

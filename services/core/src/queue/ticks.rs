@@ -101,7 +101,7 @@ pub struct Snapshot {
     pub revision: Revision,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
     pub rules: Rules,
-    /// The rules of the configuration file, as the store has them.
+    /// The rules of the configuration file that a scheduler wrote to the store last.
     pub file: Rules,
     /// The overrides in force.
     pub overridden: Vec<Overridden>,
@@ -225,16 +225,16 @@ impl Queue {
         let totals_of = reply.bytes()?.try_into().ok().map(Epoch);
         let (has_all, revisions) = self.entity().newest().read(&mut reply)?;
         let (rules, reason) = overrides::read(&mut reply)?;
-        let (mut overridden, mut instead) = (Vec::new(), Vec::new());
+        let (mut overridden, mut configured) = (Vec::new(), Vec::new());
         while !reply.is_empty() {
             let (name, value) = (reply.text()?, reply.text()?);
             let rule = overrides::read_override(&name, &value);
             let rule = rule.ok_or_else(|| reply.error(format!("override {name} = {value:?}")))?;
             let until = Some(reply.count()? / 1_000_000).filter(|until| *until > 0);
-            instead.push((rule.rule(), reply.text()?));
+            configured.push((rule.rule(), reply.text()?));
             overridden.push(Overridden { rule, until });
         }
-        let file = overrides::of_file(&rules, &instead).map_err(|detail| reply.error(detail))?;
+        let file = overrides::of_file(&rules, &configured).map_err(|detail| reply.error(detail))?;
         let snapshot = Snapshot {
             epoch,
             state,

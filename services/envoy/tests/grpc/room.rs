@@ -26,7 +26,7 @@ impl Room {
         Self::start_on(Redis::start().await, config).await
     }
 
-    /// Its services wait longer for Redis than any caller does.
+    /// Its services wait longer for Redis than its callers wait for an answer.
     pub async fn start_on(redis: Redis, config: &str) -> Self {
         let anteroom = Anteroom::start_on(redis, config, &PATIENT).await;
         let envoy = anteroom.deployment.envoy().await;

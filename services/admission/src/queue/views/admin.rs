@@ -113,9 +113,9 @@ impl<'a> AdminView<'a> {
         let overrides = snapshot.overridden.iter().filter_map(|overridden| {
             let rule = overridden.rule.rule();
             let configured = snapshot.file.value(rule).filter(|_| rule.in_file);
-            let view = OverrideView::of(overridden)?;
             let configured = configured.and_then(field::shown);
-            Some((field::name(rule), OverrideView { configured, ..view }))
+            let view = OverrideView { configured, ..OverrideView::of(overridden)? };
+            Some((field::name(rule), view))
         });
         Self {
             public: QueueView::new(queue, snapshot, age),
