@@ -3,20 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anteroom_core::scripts;
-use anteroom_core::store::{Config, Script, Store};
-use anteroom_testkit::{PATIENCE, Redis};
+use anteroom_core::store::{Config, Script};
+use anteroom_testkit::Redis;
 
 use super::header::{Header, describes, has_keys, header_of};
 use super::monitor::Monitor;
+use super::support::open;
 use super::{DocumentedKey, SUBSYSTEMS, Subsystem, Ttl, documented_batch, documented_keys};
 
 #[tokio::test]
 async fn every_call_is_as_its_header_says() {
     let redis = Redis::start().await;
-    let config = Config::new(redis.socket_url());
-    let registry = prometheus::Registry::new();
-    let store = Store::open(&config, &scripts(), &registry).expect("an address");
-    assert!(store.wait_up(PATIENCE).await, "the store is up");
+    let store = open(Config::new(redis.socket_url())).await;
     let shas: BTreeMap<String, &Script> = scripts()
         .into_iter()
         .map(|script| (redis::Script::new(script.source()).get_hash().to_owned(), script))
@@ -64,10 +62,7 @@ fn items(header: &Header, args: &[Vec<u8>]) -> usize {
 #[tokio::test]
 async fn every_key_has_the_ttl_of_the_reference() {
     let redis = Redis::start().await;
-    let registry = prometheus::Registry::new();
-    let store = Store::open(&Config::new(redis.socket_url()), &scripts(), &registry);
-    let store = store.expect("an address");
-    assert!(store.wait_up(PATIENCE).await, "the store is up");
+    let store = open(Config::new(redis.socket_url())).await;
     for subsystem in SUBSYSTEMS {
         (subsystem.call_everything)(&store).await;
         let documented = documented_keys(subsystem.name);

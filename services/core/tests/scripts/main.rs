@@ -10,6 +10,9 @@ mod monitor;
 mod names;
 mod pool;
 mod queue;
+#[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "other tests use more of it")]
+mod support;
 mod text;
 
 use std::path::{Path, PathBuf};
