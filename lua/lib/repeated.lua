@@ -13,8 +13,8 @@ local function repeated(key, fingerprint, since)
   return string.sub(made, 9, 8 + #fingerprint) == fingerprint, string.sub(made, 9 + #fingerprint)
 end
 
--- For the key of a call that counts for the time of one request: twice the longest such time (ms).
-local REQUEST_KEPT = 120000
+-- The TTL (ms) of the key of a PATCH or a reset: twice the maximum of `store.request_timeout`.
+local OPERATOR_CALL_TTL = 120000
 
 -- Notes a call that was made now. The key may be forgotten after `ttl` (ms).
 local function remember(key, fingerprint, now, ttl)

@@ -4,11 +4,11 @@
 --       rules write_rules override_change
 -- KEYS: meta changes waiting returned away ready active admitted held gone:{0-1} marks seen:{0-4}
 --       revoked polled:{0-1} departures outlines joined_from per_address (call)*
---       (the name of the call)
--- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, in_time, by, (rule, value)*
+--       (the last key names this call)
+-- ARGV: now, epoch, file_revision, file, over_revision, over, till, of, latest, by, (rule, value)*
 --       (lib/write_rules.lua; the end in µs, 0 none; the revision that must be in force, empty:
---       any; until when the call counts, in µs; the name of the operator's key, empty: no operator;
---       an empty value removes an override)
+--       any; the latest time of the call, in µs of Redis time; the name of the operator's key,
+--       empty: no operator; an empty value removes an override)
 -- Reply: OK, changed (1 or 0; 2: another revision than `of` is in force, and nothing was changed;
 --        3: the call is too late, and nothing was changed), then of the file and of the overrides
 --        the revision and the packed part, and the revision as a text: the one that the call has
@@ -37,10 +37,10 @@ local function unchanged(code, made)
   return { OK, code, file.revision, file.packed, over.revision, over.packed, of }
 end
 
-local key, in_time = KEYS[#KEYS], tonumber(ARGV[9])
+local key, latest = KEYS[#KEYS], tonumber(ARGV[9])
 local is_repeat, made = repeated(key, '', -math.huge)
 if is_repeat then return unchanged(0, made) end
-if wall > in_time then return unchanged(3) end
+if wall > latest then return unchanged(3) end
 if ARGV[8] ~= '' and ARGV[8] ~= revision() then return unchanged(2) end
 local differs, changed = false, {}
 for i = 11, #ARGV, 2 do
@@ -61,6 +61,6 @@ end
 local reply = write_parts()
 reply[#reply + 1] = revision()
 write_even_if_full()
-remember(key, revision(), wall, REQUEST_KEPT)
+remember(key, revision(), wall, OPERATOR_CALL_TTL)
 if ARGV[10] ~= '' then log_overrides(changed, overrides) end
 return reply

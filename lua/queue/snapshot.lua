@@ -15,7 +15,7 @@
 --        version 0.2.0 began it; of the file and of the overrides the revision and, when the caller
 --        has not seen it, the packed part, else an empty text; the rules in force as texts in the
 --        order of their table; for each override in force its name, value, end (µs, 0 none) and the
---        value of the file; or NO_RULES
+--        value of the file, else the default; or NO_RULES
 -- Codes: OK NO_RULES
 
 if
@@ -51,7 +51,7 @@ local function head_wait()
   return since and math.floor((now - since) / 1000) or -1
 end
 
--- Random bytes: load_meta would turn those that look like a number into one.
+-- Random bytes: load_meta turns each text that looks like a number into one.
 local totals_of = call('HGET', META, 'totals_of') or ''
 local outlook, last_outlook = outlook_now(promotes)
 local reply = {

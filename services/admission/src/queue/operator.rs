@@ -131,8 +131,8 @@ pub async fn reset(
 /// Remove all Redis data of a queue that is no longer configured.
 ///
 /// Idempotent. First remove the queue from the configuration of every admission and scheduler. Then
-/// wait for `store.request_timeout`. Otherwise a service that still has the queue, or a PATCH that
-/// arrives late, writes the rules to Redis again.
+/// wait for `store.request_timeout`. Otherwise a late PATCH, or a service that still has the queue
+/// in its configuration, writes the rules to Redis again.
 #[utoipa::path(
     delete, path = "/v1/admin/queues/{queue}", tag = "operators", operation_id = "purge_queue",
     params((

@@ -16,9 +16,9 @@ codes! {
     /// Redis did not answer in time. The call can have had its effect.
     EFFECT_UNKNOWN = GATEWAY_TIMEOUT, "effect_unknown",
         "It is not known whether the call had its effect",
-        SameId, "Retry with the same token, Idempotency-Key or id. Before you repeat an operator \
-            call, wait for the longer of `Retry-After` and `store.request_timeout`. Then read the \
-            state of the queue, event or pool.";
+        SameId, "Retry with the same token, Idempotency-Key or id. An operator call without \
+            an id: first wait for `Retry-After`, and at least for `store.request_timeout` (default \
+            1 s). Then read the state of the queue, event or pool.";
 }
 
 impl From<Error> for Problem {

@@ -157,7 +157,8 @@ impl<R: Ruled> Entity<R> {
         self.write_rules_with(script, &script.keys_of(&self.name), rules).await
     }
 
-    /// [`write_rules`](Self::write_rules) with keys that are not the same in every call.
+    /// Like [`write_rules`](Self::write_rules). The caller passes the keys, because one of them is
+    /// different in each call.
     pub(crate) async fn write_rules_with(
         &self,
         script: &'static Script,

@@ -15,7 +15,7 @@ use crate::store::{Args, Clock, Error, Repeat, Reply, Script, Store};
 /// What a script returns in place of a status.
 const IS_GONE: u64 = Code::IsGone as u64;
 
-/// The kind of a key that names one call.
+/// The first letter of the key that names one PATCH or reset.
 const CALL_KEY: u8 = b'o';
 
 /// The most places that one look at the line shows.
@@ -121,7 +121,7 @@ impl Queue {
     ) -> Result<(Written, Revision), Error> {
         let mut rules = Args::new().with(until.unwrap_or(0).saturating_mul(1_000_000));
         rules.push(if only_these { found.revision.to_string() } else { String::new() });
-        rules.push(self.in_time(found));
+        rules.push(self.deadline(found));
         self.operator().push_to(&mut rules);
         // No value that an override can have is empty.
         let stored = overrides.iter().map(overrides::write_override);
@@ -140,7 +140,7 @@ impl Queue {
         Ok((written, revision))
     }
 
-    /// The keys of a script, and a new key that names this call.
+    /// The keys of the script, and one new random key for this call.
     fn keys_of_call(&self, script: &'static Script) -> Args {
         let mut keys = script.keys_of(self.name());
         let call = format!("{:032x}", rand::random::<u128>());
@@ -148,9 +148,9 @@ impl Queue {
         keys
     }
 
-    /// The time after which Redis ignores a call of a caller that has just read the queue, in µs of
-    /// Redis time.
-    fn in_time(&self, found: &Snapshot) -> u64 {
+    /// The time after which Redis ignores the call, in µs of Redis time: that of the snapshot, and
+    /// `request_timeout` more.
+    fn deadline(&self, found: &Snapshot) -> u64 {
         let lasts = self.entity().request_timeout().as_micros();
         found.store_time_us.saturating_add(u64::try_from(lasts).unwrap_or(u64::MAX))
     }
@@ -227,7 +227,7 @@ impl Queue {
     pub async fn reset(&self) -> Result<(), Error> {
         let found = self.snapshot().await?;
         let random: [u8; 4] = rand::random();
-        let mut args = self.entity().args().with(random.as_slice()).with(self.in_time(&found));
+        let mut args = self.entity().args().with(random.as_slice()).with(self.deadline(&found));
         self.operator().push_to(&mut args);
         let script = &scripts::RESET;
         let keys = self.keys_of_call(script);

@@ -44,8 +44,9 @@ pub(super) fn read(reply: &mut Reply) -> Result<(Rules, Option<String>), Error> 
     Ok((Rules::read(value)?, reason))
 }
 
-/// The rules of the file: those in force, but for overridden rules the stored values of the file.
-pub(super) fn of_file(
+/// The rules of the file. An overridden rule has its value in `configured`, every other rule its
+/// value in force.
+pub(super) fn file_rules(
     in_force: &Rules,
     configured: &[(&'static Rule, String)],
 ) -> Result<Rules, String> {

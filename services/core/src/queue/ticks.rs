@@ -101,7 +101,7 @@ pub struct Snapshot {
     pub revision: Revision,
     /// The rules in force, overrides applied. The adaptive batch is none of them.
     pub rules: Rules,
-    /// The rules of the configuration file that a scheduler wrote to the store last.
+    /// The rules without overrides, as the store has them.
     pub file: Rules,
     /// The overrides in force.
     pub overridden: Vec<Overridden>,
@@ -234,7 +234,8 @@ impl Queue {
             configured.push((rule.rule(), reply.text()?));
             overridden.push(Overridden { rule, until });
         }
-        let file = overrides::of_file(&rules, &configured).map_err(|detail| reply.error(detail))?;
+        let file =
+            overrides::file_rules(&rules, &configured).map_err(|detail| reply.error(detail))?;
         let snapshot = Snapshot {
             epoch,
             state,

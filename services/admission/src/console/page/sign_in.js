@@ -32,7 +32,7 @@ export function SignIn({ refusal, hasEnded }) {
     ${!isPrivate() && html`<p class="problem" role="note">This connection is not encrypted. Open the console through HTTPS, or forward the port
       to this machine: <code>kubectl port-forward service/admission 8081</code></p>`}
     <${TextField} label="API key" type="password" required value=${key} spellcheck=${false} placeholder="ark1.…"
-      hint="The page does not store it. The session ends after 12 hours." onChange=${setKey} />
+      hint="The page does not store it. The session ends after 12 hours, or 30 minutes after you close the page." onChange=${setKey} />
     <${Problem} problem=${problem} />
     <button type="submit" class="primary" disabled=${isBusy || !key.trim()} aria-busy=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
   </form></main>`;

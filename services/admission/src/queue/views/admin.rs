@@ -87,8 +87,9 @@ pub struct AdaptiveView {
 pub struct OverrideView {
     /// The value.
     value: field::OverrideValue,
-    /// The value of the configuration file that the schedulers read last. It is in force when the
-    /// override ends. Absent if the file has none, and in the log of changes.
+    /// The value without the override, as Redis has it: of the configuration file that a scheduler
+    /// wrote last, else the default. It comes into force when the override ends. Absent if there is
+    /// no such value. The log of changes never has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     configured: Option<field::OverrideValue>,
     /// The end of the override, by the clock of Redis. Absent if it has no end.
