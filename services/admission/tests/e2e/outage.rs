@@ -37,6 +37,10 @@ async fn active(room: &Room) -> [String; 3] {
     tokens.try_into().expect("three")
 }
 
+/// A busy machine may stand still for a second. That alone must not look like an outage.
+const NOT_HASTY: [(&str, &str); 2] =
+    [("ANTEROOM_STORE__COMMAND_TIMEOUT", "2s"), ("ANTEROOM_STORE__REQUEST_TIMEOUT", "4s")];
+
 /// What `on_store_error` promises, while Redis is down.
 async fn decides_as_configured(
     room: &Room,
@@ -104,7 +108,7 @@ async fn back(room: &mut Room) {
 #[tokio::test]
 async fn promise_05_a_killed_store_is_handled_as_configured_and_found_again() {
     let redis = Redis::builder().durable().start().await;
-    let mut room = Room::start_on(redis, THREE, &[PROXIES]).await;
+    let mut room = Room::start_on(redis, THREE, &[&[PROXIES][..], &NOT_HASTY].concat()).await;
     let tokens = active(&room).await;
     let waiting = [join(&room, "hold").await.token(), join(&room, "free").await.token()];
     gate(&room, "hold", |call| call.token(&waiting[0])).await.refuses(403, "not_admitted");
@@ -134,7 +138,7 @@ async fn promise_05_a_killed_store_is_handled_as_configured_and_found_again() {
 
 #[tokio::test]
 async fn promise_05_a_frozen_store_is_handled_as_well() {
-    let mut room = Room::start_with(THREE, &[PROXIES]).await;
+    let mut room = Room::start_with(THREE, &[&[PROXIES][..], &NOT_HASTY].concat()).await;
     let tokens = active(&room).await;
     let waiting = [join(&room, "hold").await.token(), join(&room, "free").await.token()];
     room.anteroom.deployment.redis.freeze();
