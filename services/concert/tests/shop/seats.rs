@@ -109,11 +109,18 @@ async fn what_was_answered_as_sold_is_sold_after_a_kill() {
                 // From the kill on nothing answers.
                 let reserve = post(format!("/api/shows/1/seats/{seat}/reservation"));
                 let Ok(reserved) = reserve.await else { return };
+                // A disk that is busy for too long is no sale.
+                if reserved.status() == 503 {
+                    continue;
+                }
                 let Ok(reserved) = reserved.json::<serde_json::Value>().await else { return };
                 let id = reserved["reservation"].as_str().expect("an id").to_owned();
                 let Ok(paid) = post(format!("/api/reservations/{id}/payment")).await else {
                     return;
                 };
+                if paid.status() == 503 {
+                    continue;
+                }
                 assert_eq!(paid.status(), 200);
                 let _ = answered.send((seat, id));
             }
